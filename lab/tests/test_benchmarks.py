@@ -22,6 +22,7 @@ from equirate_lab.benchmarks import (
     growth,
     judging,
     plot,
+    provenance,
     runner,
     tables,
     timing,
@@ -373,6 +374,41 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
     runner.run([ready], ground.Ground(replace(TINY, long=11), tmp_path, tmp_path))
     runner.run([ready], here, again=True)
     assert counts["ready"] == 3  # other settings, and when asked to
+
+
+def test_results_of_other_code_are_measured_again_when_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: dict[str, int] = {}
+    ready, here = counted("ready", counts), ground.Ground(TINY, tmp_path, tmp_path)
+    for _ in range(2):
+        runner.run([ready], here, stale=True)
+    assert counts == {"ready": 1}
+    monkeypatch.setattr(runner, "code", lambda: {"commit": "1234567", "files": "other"})
+    runner.run([ready], here)
+    assert counts == {"ready": 1}
+    for _ in range(2):  # goes on where it was
+        runner.run([ready], here, stale=True)
+    assert counts == {"ready": 2}
+    assert runner.gathered([ready], TINY, tmp_path)[0]["code"]["commit"] == "1234567"
+
+
+def test_what_is_not_measured_here_stays_as_it_was_published(tmp_path: Path) -> None:
+    ready, other = counted("ready", {}), counted("other", {})
+    before = [cell(part="products", name=name, title="old") for name in ("ready", "other", "gone")]
+    runner.run([ready], ground.Ground(TINY, tmp_path, tmp_path))
+    found = runner.gathered([ready, other], TINY, tmp_path, before)
+    assert [each["title"] for each in found] == ["Ready", "old"]
+
+
+def test_code_is_told_apart_by_its_files(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n", "utf-8")
+    first = provenance.fingerprint(tmp_path)
+    (tmp_path / "notes.md").write_text("text\n", "utf-8")
+    assert provenance.fingerprint(tmp_path) == first
+    (tmp_path / "a.py").write_text("x = 2\n", "utf-8")
+    assert provenance.fingerprint(tmp_path) != first
+    assert provenance.commit(tmp_path) == "unknown"
 
 
 def test_names() -> None:

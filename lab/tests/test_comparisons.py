@@ -13,8 +13,10 @@ pytest.importorskip("pandas")
 
 from equirate_lab import benchmarks
 from equirate_lab.benchmarks import (
+    answers,
     boosted,
     cluster,
+    elsewhere,
     environments,
     growing,
     planned,
@@ -173,7 +175,7 @@ def grown(size: float) -> dict[str, Any]:
 
 def test_what_is_lost_stands_first_with_a_reason() -> None:
     cells = [compared(1.0, 10.0, -0.01), compared(2.0, 1.0, 0.0), compared(0.5, 5.0, 0.004)]
-    lost = standing.make_tables(cells)[0]
+    lost = standing.first_tables(cells)[0]
     assert lost.title == "What is lost"
     assert [(row[0], row[2], row[3]) for row in lost.rows] == [
         ("time", "1 of 3", "fit 2.0"),
@@ -203,11 +205,59 @@ def test_slopes_and_the_picture() -> None:
 
 def test_pages_and_files_of_other_parts_are_left_alone(tmp_path: Path) -> None:
     page = tmp_path / "rivals.md"
-    page.write_text("<!-- table -->\n<!-- /table -->\n", "utf-8")
+    page.write_text("<!-- lost -->\n<!-- /lost -->\n<!-- table -->\n<!-- /table -->\n", "utf-8")
     paths = benchmarks.published([compared(1.0, 10.0, 0.0), grown(1e3), grown(1e4)], tmp_path / "out", None, page)
     assert {path.name for path in paths} == {"rivals.json", "rivals.md", "scaling.svg"}
-    assert "shared with other work" in page.read_text("utf-8")
+    text = page.read_text("utf-8")
+    assert "shared with other work" in text
+    assert text.index("Goals of growth") < text.index("All comparisons in short") < text.index("What was measured")
     assert len(json.loads((tmp_path / "out" / "rivals.json").read_text("utf-8"))) == 3
+
+
+def test_goals_that_are_not_reached_stand_first() -> None:
+    table = growing.goals([grown(size) for size in (1e5, 1e6)])
+    assert [row[2:] for row in table.rows] == [("2.00", "no"), ("1.00", "yes")]
+    assert growing.goals([]).rows == ()
+
+
+def test_the_code_that_was_measured_is_named() -> None:
+    cells = [compared(1.0, 2.0, 0.0, code={"commit": "abcdef0"}, date="2026-01-01"), compared(1.0, 2.0, 0.0)]
+    assert standing.origins(cells).rows == (("fits", "2", "commit abcdef0, commit unknown", "2026-01-01, –"),)
+
+
+TREES_PAGE = """
+### Beside each other
+
+| problem | difference | splits | at 0.1 | at the second's own gap |
+|---|---|---|---|---|
+| Adult, sex, odds | blind less FairGBM | 5 | +0.1 | +0.0006 ± 0.0004 |
+| Adult, race, odds | blind less FairGBM | 5 | – | -0.2000 ± 0.1000 |
+| Adult, race, odds | blind less fairlearn | 5 | – | +0.3 ± 0.1 |
+
+### Processor time
+
+| method | ACSIncome, affine | Adult, ratios |
+|---|---|---|
+| equirate, model="trees" | 2.50 (120 fits) | 2.40 (15 fits) |
+| FairGBM | 1.50 (80 fits) | – |
+"""
+
+
+def test_rivals_of_other_pages_are_listed_too(tmp_path: Path) -> None:
+    page = tmp_path / "trees.md"
+    page.write_text(TREES_PAGE, "utf-8")
+    samples = {"equirate": [2.0], "bare products": [1.0]}
+    comparison = {"what": "a round", "unit": "ms", "samples": samples, "note": ""}
+    product = compared(1, 1, 0, part="products", title="COMPAS", comparisons=[comparison])
+    lost = elsewhere.losses([product], page)
+    assert [row[:6] for row in lost] == [
+        ("time", "the matrix products of a round, alone", "1 of 1", "COMPAS", "2 ms", "1 ms"),
+        ("time", "FairGBM on trees, blind", "1 of 1", "ACSIncome", "2.50 plain fits", "1.50 plain fits"),
+        ("errors", "FairGBM on trees, blind", "1 of 2", "Adult, sex, odds", "+0.0006 ± 0.0004", "0"),
+    ]
+    assert all(reasons.UNKNOWN[0] not in row for row in lost)
+    assert elsewhere.summary([product], page)[1][2:] == ("2", "0.6", "0.6 to 0.6", "1 of 1 data sets", "1", "+0.0006")
+    assert elsewhere.summary([], tmp_path / "none.md") == []
 
 
 def test_every_published_loss_has_a_reason() -> None:
@@ -230,7 +280,37 @@ def test_cases_have_names_of_their_own() -> None:
     assert all(name in known for case in every for name in case.depends)
     assert {case.rival for case in every if case.rival} <= set(RIVALS)
     fewer = benchmarks.FULL.repeated(2)
-    assert (fewer.fit_repetitions, fewer.slow_repetitions) == (2, 2)
+    assert (fewer.fit_repetitions, fewer.slow_repetitions, fewer.scaling_repetitions) == (2, 2, 2)
+
+
+def test_answers_of_slow_rivals_are_kept(tmp_path: Path) -> None:
+    kept = answers.Answers(tmp_path, "P, 1 threads")
+    rival, rows = RIVALS["reductions"], answers.fingerprint({"y": np.ones(3)})
+    asked: list[float] = []
+
+    def answer(seconds: float) -> Any:
+        def ask() -> tuple[dict[str, Any], dict[str, Any]]:
+            asked.append(seconds)
+            return {"seconds": seconds}, {"test": np.full(2, seconds)}
+
+        return ask
+
+    request = {"method": "fairlearn"}
+    path = kept.path(rival, rows, request, 0)
+    assert not kept.get(path, answer(3.0)).kept
+    again = kept.get(path, answer(4.0))
+    assert (again.kept, again.seconds, again.arrays["test"].tolist()) == (True, 3.0, [3.0, 3.0])
+    others = [
+        kept.path(replace(rival, requirements=("fairlearn==1",)), rows, request, 0),
+        kept.path(rival, answers.fingerprint({"y": np.zeros(3)}), request, 0),
+        kept.path(rival, rows, {"method": "sampled"}, 0),
+        kept.path(rival, rows, request, 1),
+        replace(kept, machine="Q").path(rival, rows, request, 0),
+    ]
+    assert len({path, *others}) == 6
+    for _ in range(2):  # a fast one takes turns with us every time
+        assert not kept.get(others[0], answer(0.1)).kept
+    assert asked == [3.0, 0.1, 0.1]
 
 
 FAKE = f"""
@@ -322,8 +402,8 @@ def test_growth_of_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaling_job, "ROWS", 400)
     monkeypatch.setattr(scaling_job, "SPARSE_ROWS", 400)
     for by, size in (("rows", 400), ("features", 50), ("groups", 4), ("constraints", 3), ("levels", 2)):
-        found = scaling_job.measured({"by": by, "size": size, "repetitions": 1})
-        assert len(found["seconds"]) == 1
+        found = scaling_job.measured({"by": by, "size": size, "repetitions": 3, "enough": 0.0})
+        assert len(found["seconds"]) == 1  # the first was enough
         assert found["data"] > 0
 
 

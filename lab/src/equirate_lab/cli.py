@@ -289,6 +289,10 @@ def bench(
         typer.Option(min=1, help="fits, thresholds, boosted, networks, scaling, cluster: repetitions at most."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Measure again what is measured already.")] = False,
+    stale: Annotated[
+        bool,
+        typer.Option("--stale", help="Measure again what other code of equirate measured; goes on where it was."),
+    ] = False,
     show_only: Annotated[
         bool, typer.Option("--show-only", help="Measure nothing: tables and plots of what is measured already.")
     ] = False,
@@ -349,7 +353,15 @@ def bench(
     try:
         with watching() as (watch, tell):
             results = benchmarks.bench(
-                parts, cache, settings=settings, again=again, only=only or (), watch=watch, tell=tell
+                parts,
+                cache,
+                settings=settings,
+                again=again,
+                only=only or (),
+                stale=stale,
+                before=None if quick else out,
+                watch=watch,
+                tell=tell,
             )
     except KeyboardInterrupt:
         typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)

@@ -4,9 +4,10 @@ In: which parts, `Settings`, folders. Out: a result file per measurement, all of
 plots. ``equirate-lab bench`` calls `bench`.
 
 The modules, in the order they build on each other: `timing` (repetitions in turns, medians), `settings`,
-`environments` (the rivals' own), `rivals` (their scripts), `judging` (one way to choose and to measure for
-everybody), `ground` (what a measurement gets), `against_tfco`, `against_fairlearn`, `against_cooper`, `limits` and
-`growth` (what is measured), `cases` (all of it by name), `runner` (files), `progress`, `tables` and `plot`.
+`provenance` (which code was measured), `environments` (the rivals' own), `rivals` (their scripts), `answers` (of slow
+rivals, kept), `judging` (one way to choose and to measure for everybody), `ground` (what a measurement gets),
+`against_tfco`, `against_fairlearn`, `against_cooper`, `limits` and `growth` (what is measured), `cases` (all of it by
+name), `runner` (files), `progress`, `tables` and `plot`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..experiments.files import check_page, fill, write_json, write_text
+from ..experiments.files import check_page, fill, read_json, write_json, write_text
 from ..experiments.tables import Table
 from . import growing, standing
 from .case import Case
@@ -49,6 +50,10 @@ __all__ = [
 ]
 
 
+RESULTS, RIVALS = "results.json", "rivals.json"
+"""Files of every sample: of the parts that stand in ``performance.md``, and of those in ``rivals.md``."""
+LOST = "lost"
+"""The name of the first place for tables in the page of rivals."""
 SHARED = (
     "The machine was shared with other work: what counts are ratios of processor time, both sides in turns in one run; "
     "times by the clock say little."
@@ -59,7 +64,10 @@ def all_tables(results: Sequence[dict[str, Any]]) -> list[Table]:
     """Make every table that there are results for."""
     others = [cell for cell in results if cell["part"] not in COMPARED]
     compared = [cell for cell in results if cell["part"] in COMPARED]
-    return [*standing.make_tables(compared), *growing.make_tables(compared), *make_tables(others)]
+    lost, short = standing.first_tables(compared, others)
+    first = lost, growing.goals(compared), short
+    rest = [*standing.make_tables(compared), *growing.make_tables(compared), *make_tables(others)]
+    return [table for table in (*first, *rest) if table.rows]
 
 
 def bench(
@@ -69,6 +77,8 @@ def bench(
     settings: Settings = FULL,
     again: bool = False,
     only: Sequence[str] = (),
+    stale: bool = False,
+    before: Path | None = None,
     watch: Watch = lambda done: None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[dict[str, Any]]:
@@ -86,6 +96,10 @@ def bench(
         Measure everything again, also what is there.
     only
         Beginnings of names: of these measurements alone.
+    stale
+        Measure again what other code of equirate measured.
+    before
+        Folder of results that were published before: what is not measured here is taken from there.
     watch
         Called after every measurement.
     tell
@@ -93,8 +107,9 @@ def bench(
     """
     results = cache / ("results" if settings.rounds == FULL.rounds else "quick")
     chosen = [case for case in cases(settings, parts) if not only or case.name.startswith(tuple(only))]
-    run(chosen, Ground(settings, cache, results, tell), watch, again)
-    return gathered(cases(settings), settings, results)
+    run(chosen, Ground(settings, cache, results, tell), watch, again, stale)
+    files = [] if before is None else [read_json(before / name) or [] for name in (RESULTS, RIVALS)]
+    return gathered(cases(settings), settings, results, [cell for cells in files for cell in cells])
 
 
 def published(
@@ -108,7 +123,7 @@ def published(
     compared = [cell for cell in results if cell["part"] in COMPARED]
     written = []
     if others:
-        files = ("results.json", "tables.md", "ratios.svg", "growth.svg")
+        files = (RESULTS, "tables.md", "ratios.svg", "growth.svg")
         contents = ("", as_markdown(others) + "\n", bars(rows_of(others)), curves(others))
         write_json(out / files[0], others)
         written += _written(out, dict(zip(files[1:], contents[1:], strict=True)), [out / files[0]])
@@ -116,11 +131,13 @@ def published(
             fill(page, as_markdown(others))
             written.append(page)
     if compared:
-        text = standing_markdown(compared)
-        write_json(out / "rivals.json", compared)
-        made = {"rivals.md": text + "\n", "scaling.svg": picture(compared)}
-        written += _written(out, made, [out / "rivals.json"])
+        trees = None if rivals is None else rivals.with_name("trees.md")
+        first, text = first_markdown(compared, others, trees), standing_markdown(compared)
+        write_json(out / RIVALS, compared)
+        made = {"rivals.md": f"{first}\n\n{text}\n", "scaling.svg": picture(compared)}
+        written += _written(out, made, [out / RIVALS])
         if rivals is not None:
+            fill(rivals, first, LOST)
             fill(rivals, text)
             written.append(rivals)
     return written
@@ -132,8 +149,16 @@ def _written(out: Path, contents: dict[str, str], before: list[Path]) -> list[Pa
     return [*before, *(out / name for name in contents)]
 
 
+def first_markdown(
+    cells: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]] = (), trees: Path | None = None
+) -> str:
+    """What a reader looks for first: what is lost, what of growth is not reached, all comparisons in short."""
+    lost, short = standing.first_tables(cells, others, trees)
+    return "\n\n".join(table.markdown() for table in (lost, growing.goals(cells), short) if table.rows)
+
+
 def standing_markdown(cells: Sequence[dict[str, Any]]) -> str:
-    """The tables of the comparisons at equal quality, what is lost first, and where they were measured."""
-    made = [*standing.make_tables(cells), *growing.make_tables(cells)]
+    """The tables of the single comparisons at equal quality, and where they were measured."""
+    made = [standing.origins(cells), *standing.make_tables(cells), *growing.make_tables(cells)]
     blocks = [table.markdown() for table in made]
     return "\n\n".join([*blocks, f"{machine_line(cells)} {SHARED}"])

@@ -13,6 +13,7 @@ from typing import Any
 import equirate as eq
 
 from ..trees.data import Halves
+from .answers import Answer
 from .environments import UnavailableError
 from .ground import OURS, Comparison, Ground, Measured
 from .reading import Point, difference
@@ -45,7 +46,10 @@ TITLES = {
 LEVELS = (0.005, 0.025, 0.05, 0.12)
 STRENGTH = 1.0
 """perpetual has no tolerance; this is its default strength of the penalty."""
-WARM = 1000
+WARM = 300
+"""Rows of the fits that only load code."""
+ENOUGH = 60.0
+"""Seconds of processor time after which a rival is not asked for more splits."""
 
 
 def trees(kind: str, level: float, aware: bool) -> eq.RateClassifier:
@@ -82,6 +86,7 @@ class Sides:
         self.points: dict[str, list[Point]] = {}
         self.curves: dict[bool, list[Sequence[Point]]] = {False: [], True: []}
         self.left_out: dict[str, str] = {}
+        self.kept: dict[str, int] = {}
 
     def ours(self, parts: Halves, aware: bool) -> None:
         """Our fit at the level asked for, and our curve."""
@@ -102,26 +107,26 @@ class Sides:
         self.curves[aware].append(curve)
 
     def rival(self, parts: Halves, method: str, environment: str) -> None:
-        """A rival's fit; one that cannot be measured is noted and not asked again."""
-        if method in self.left_out:
+        """A rival's fit; one that cannot be measured is noted and not asked again, nor is one that took enough."""
+        if method in self.left_out or sum(self.seconds.get(method, ())) >= ENOUGH:
             return
         try:
-            process = self.ground.given(environment, {}, parts.arrays())
             level = STRENGTH if method == "perpetual" else LEVEL
-            if method not in self.seconds:
-                process.ask(method=method, kind=self.kind, level=level, rows=WARM)
-            answer = process.ask(method=method, kind=self.kind, level=level)
+            request = {"method": method, "kind": self.kind, "level": level}
+            warm = None if method in self.seconds else WARM
+            answer = self.ground.asked(environment, parts.arrays(), request, warm=warm)
         except UnavailableError as error:
-            answer = {"error": str(error)}
-        if "error" in answer:
-            self.left_out[method] = answer["error"]
+            answer = Answer({"error": str(error)}, {})
+        if "error" in answer.said:
+            self.left_out[method] = answer.said["error"]
             return
-        self.seconds.setdefault(method, []).append(float(answer["seconds"]))
-        self.points.setdefault(method, []).append(tested(self.kind, parts, process.arrays(method)["test"]))
+        self.seconds.setdefault(method, []).append(answer.seconds)
+        self.kept[method] = self.kept.get(method, 0) + answer.kept
+        self.points.setdefault(method, []).append(tested(self.kind, parts, answer.arrays["test"]))
 
     def measured(self, rows: int, test_rows: int) -> Measured:
         """Comparisons of every rival that answered."""
-        facts: dict[str, Any] = {"kind": self.kind, "left out": self.left_out}
+        facts: dict[str, Any] = {"kind": self.kind, "left out": self.left_out, "kept": self.kept}
         compared = []
         for aware, rivals in ((False, BLIND), (True, AWARE)):
             facts[_ours(aware)] = mean_point(self.points[_ours(aware)])
@@ -130,7 +135,8 @@ class Sides:
                     note = f"{rows:,} rows, {'with' if aware else 'without'} the group when predicting"
                     samples = {OURS: self.seconds[_ours(aware)], method: self.seconds[method]}
                     compared.append(Comparison("whole fit of trees", "s", samples, note))
-                    apart = difference(self.curves[aware], self.points[method], test_rows)
+                    read = self.points[method]
+                    apart = difference(self.curves[aware][: len(read)], read, test_rows)
                     facts[method] = mean_point(self.points[method]) | {"difference": apart.as_dict()}
         return Measured(tuple(compared), facts=facts)
 

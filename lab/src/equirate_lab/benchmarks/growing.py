@@ -25,6 +25,37 @@ def make_tables(cells: Sequence[Cell]) -> list[Table]:
     return [table for table in made if table.rows]
 
 
+GOALS = {"slope": 1.05, "memory": 1.2, "groups": 2.0}
+"""Slope in rows, memory beyond X in multiples of X, and how many times as long the most groups may take as two."""
+
+
+def goals(cells: Sequence[Cell]) -> Table:
+    """What is asked of growth, beside what was measured."""
+    times = {curve.partition(",")[0]: found for (curve, side), found in curves(cells).items() if side == OURS}
+    rows = []
+    late = [point for point in times.get("rows", ()) if point[0] >= FROM]
+    if len(late) > 1:
+        found = slope(*zip(*late, strict=True))
+        rows.append((f"slope of time in rows, from {FROM:,} on", f"at most {GOALS['slope']}", f"{found:.2f}", "slope"))
+    memory = [
+        (cell["x"], cell["facts"]["peak beyond the data / X"])
+        for cell in cells
+        if cell["part"] == "scaling" and cell["curve"].startswith("rows") and not cell.get("skipped")
+    ]
+    if memory:
+        size, found = max(memory)
+        what = f"memory beyond the data, in multiples of X in float32, {size:,.0f} rows"
+        rows.append((what, f"at most {GOALS['memory']}", f"{found:.2f}", "memory"))
+    if len(times.get("groups", ())) > 1:
+        (few, short), *_, (many, long) = times["groups"]
+        what = f"time with {many:,.0f} groups over that with {few:,.0f}"
+        rows.append((what, f"nearly free, read as at most {GOALS['groups']:g}", f"{long / short:.1f}", "groups"))
+    judged = [(*row[:3], "yes" if float(row[2]) <= GOALS[row[3]] else "no") for row in rows]
+    judged.sort(key=lambda row: row[-1] == "yes")
+    note = "What was asked for before it was measured; what is not reached first."
+    return Table("Goals of growth", note, ("what", "asked for", "measured", "reached"), tuple(judged))
+
+
 def slopes(cells: Sequence[Cell]) -> Table:
     """The slope of every curve."""
     rows = []
@@ -56,8 +87,8 @@ def points(cells: Sequence[Cell]) -> Table:
             continue
         for comparison in cell["comparisons"]:
             samples = comparison["samples"]
-            ours = spread(samples[OURS])
-            theirs = f"{spread(samples['fairlearn']).median:.3g}" if "fairlearn" in samples else ABSENT
+            theirs = _quartiles(samples["fairlearn"]) if "fairlearn" in samples else ABSENT
+            count = ", ".join(str(len(each)) for each in samples.values())
             facts = cell["facts"]
             memory = f"{facts['peak beyond the data, MB']:.0f}", f"{facts['peak beyond the data / X']:.2f}"
             size = f"{cell['x']:,.0f}"
@@ -65,10 +96,10 @@ def points(cells: Sequence[Cell]) -> Table:
                 (
                     cell["curve"],
                     size,
-                    f"{ours.median:.3g} [{ours.low:.3g}, {ours.high:.3g}]",
+                    _quartiles(samples[OURS]),
                     theirs,
                     *memory,
-                    str(ours.count),
+                    count,
                 )
             )
     note = (
@@ -79,6 +110,11 @@ def points(cells: Sequence[Cell]) -> Table:
     )
     header = ("by", "size", "equirate, s", "fairlearn, s", "beyond the data, MB", "over X", "repetitions")
     return Table("Time and memory", note, header, tuple(rows))
+
+
+def _quartiles(samples: Sequence[float]) -> str:
+    found = spread(samples)
+    return f"{found.median:.3g} [{found.low:.3g}, {found.high:.3g}]"
 
 
 def cluster(cells: Sequence[Cell]) -> list[Table]:

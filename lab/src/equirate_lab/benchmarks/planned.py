@@ -139,9 +139,10 @@ def _networks(settings: Settings) -> Iterator[Case]:
 def _scaling(settings: Settings) -> Iterator[Case]:
     for by, sizes in settings.scaling:
         for size in sizes:
-            measure = partial(scaling.grown, by=by, size=size, repetitions=settings.slow_repetitions)
+            measure = partial(scaling.grown, by=by, size=size, repetitions=settings.scaling_repetitions)
             name, title = f"{by}-{size}", f"{size:,} {by}; whole fit"
-            yield Case("scaling", name, title, measure, ("slow_repetitions",), curve=f"{by}, whole fit", x=float(size))
+            depends, curve = ("scaling_repetitions",), f"{by}, whole fit"
+            yield Case("scaling", name, title, measure, depends, whole_fits.REDUCTIONS, curve, float(size))
 
 
 def _cluster(settings: Settings) -> Iterator[Case]:

@@ -1,7 +1,8 @@
 """Running measurements: one result file each, so that a run that was interrupted goes on where it was.
 
 In: `Case`s and a `Ground`. Out: ``cells/PART/NAME.json`` in the folder of the results. A file that is there and
-was measured with the same settings and version is not measured again. What cannot be measured here says why.
+was measured with the same settings and version is not measured again, unless asked for: all of them, or those that
+other code measured. What cannot be measured here says why.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from ..experiments.files import read_json, write_json
 from .case import Case
 from .environments import RIVALS, UnavailableError
 from .ground import Ground
+from .provenance import code, processor
 from .settings import Settings
 from .timing import COMPILED, limited_to
 
@@ -53,21 +56,29 @@ def path_of(case: Case, folder: Path) -> Path:
     return folder / "cells" / case.part / f"{case.name}.json"
 
 
-def run(chosen: Sequence[Case], ground: Ground, watch: Watch = lambda done: None, again: bool = False) -> None:
-    """Measure what is missing; everything, if ``again`` says so."""
+def run(
+    chosen: Sequence[Case],
+    ground: Ground,
+    watch: Watch = lambda done: None,
+    again: bool = False,
+    stale: bool = False,
+) -> None:
+    """Measure what is missing; with ``stale`` also what other code of equirate measured, with ``again`` everything."""
     try:
         with limited_to(ground.settings.cores):
             for number, case in enumerate(chosen, 1):
-                _run_one(case, number, len(chosen), ground, watch, again)
+                _run_one(case, number, len(chosen), ground, watch, again, stale)
     finally:
         ground.close()
 
 
-def _run_one(case: Case, number: int, total: int, ground: Ground, watch: Watch, again: bool) -> None:
+def _run_one(case: Case, number: int, total: int, ground: Ground, watch: Watch, again: bool, stale: bool) -> None:
     start = time.monotonic()
     known = depended_on(case, ground.settings)
     path = path_of(case, ground.results)
     found = None if again else read_json(path)
+    if found is not None and stale and found.get("code", {}).get("files") != code()["files"]:
+        found = None
     if found is not None and found.get("settings") == known and not found.get("skipped"):
         watch(Done(case, number, total, float(found["seconds"]), cached=True))
         return
@@ -77,6 +88,7 @@ def _run_one(case: Case, number: int, total: int, ground: Ground, watch: Watch, 
     except (UnavailableError, eq.EquirateError) as problem:  # one that fails does not end the others
         cell |= {"comparisons": [], "quality": {}, "facts": {}, "skipped": str(problem)}
     cell |= {"settings": known, "seconds": round(time.monotonic() - start, 2), "machine": machine(ground)}
+    cell |= {"code": code(), "date": date.today().isoformat()}
     write_json(path, cell)
     watch(Done(case, number, total, cell["seconds"], skipped=cell.get("skipped")))
 
@@ -93,7 +105,7 @@ def depended_on(case: Case, settings: Settings) -> dict[str, Any]:
 def machine(ground: Ground) -> dict[str, Any]:
     """What the numbers depend on: processor, cores, threads, versions."""
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "threads": ground.settings.cores,
         "system": platform.system(),
@@ -108,16 +120,19 @@ def compiled() -> bool:
     return os.environ.get(COMPILED) != "0" and find_spec("numba") is not None
 
 
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+def gathered(
+    chosen: Sequence[Case], settings: Settings, folder: Path, before: Sequence[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """The results in a folder that were measured with these settings, in the order of their cases.
 
-
-def gathered(chosen: Sequence[Case], settings: Settings, folder: Path) -> list[dict[str, Any]]:
-    """The results in a folder that were measured with these settings, in the order of their cases."""
-    found = ((case, read_json(path_of(case, folder))) for case in chosen)
-    return [cell for case, cell in found if cell is not None and cell["settings"] == depended_on(case, settings)]
+    What is not there is taken from results that were published before, if they have it.
+    """
+    published = {(cell["part"], cell["name"]): cell for cell in before}
+    found = []
+    for case in chosen:
+        cell = read_json(path_of(case, folder))
+        if cell is None or cell["settings"] != depended_on(case, settings):
+            cell = published.get((case.part, case.name))
+        if cell is not None:
+            found.append(cell)
+    return found

@@ -1,11 +1,13 @@
 """A fit of one size, in a process of its own, so that its memory is its own; `alone` starts it.
 
-In: a job such as ``{"by": "rows", "size": 1000, "repetitions": 3}``. Out: the seconds of processor time of each fit,
-the bytes of the features, and the most memory that fitting took beyond the data.
+In: a job such as ``{"by": "rows", "size": 1000, "repetitions": 5, "enough": 60}``, where no fit is begun after enough
+seconds. Out: the seconds of processor time of each fit, the bytes of the features, and the most memory that fitting
+took beyond the data.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from itertools import islice, permutations
 from typing import Any
@@ -93,9 +95,11 @@ def measured(job: dict[str, Any]) -> dict[str, Any]:
     before = peak_memory()
     first = cpu_seconds(fit)
     beyond = peak_memory() - before
-    samples = [cpu_seconds(fit) for _ in range(job["repetitions"] - 1)]
+    samples = [first]
+    while len(samples) < job["repetitions"] and sum(samples) < job.get("enough", math.inf):
+        samples.append(cpu_seconds(fit))
     data = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    return {"seconds": [first, *samples], "data": data, "beyond": beyond}
+    return {"seconds": samples, "data": data, "beyond": beyond}
 
 
 def levels(count: int) -> list[float]:

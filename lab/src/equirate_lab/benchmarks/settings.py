@@ -49,8 +49,8 @@ class Settings:
         Epochs of networks.
     cluster_rows, cluster_processes
         Of the fits over real processes.
-    scaling
-        Sizes by which whole fits grow.
+    scaling, scaling_repetitions
+        Sizes by which whole fits grow, and fits at each.
     """
 
     threads: int = 1
@@ -80,7 +80,7 @@ class Settings:
     most_rows: int = 1_000_000
     threshold_groups: Sizes = (2, 3, 4, 6, 8)
     tree_data: tuple[str, ...] = ("compas", "law_school", "crime", "business", "adult")
-    tree_splits: int = 2
+    tree_splits: int = 5
     network_epochs: int = 20
     cluster_rows: Sizes = (200_000, 1_000_000, 4_000_000)
     cluster_processes: Sizes = (1, 2, 4)
@@ -91,6 +91,7 @@ class Settings:
         ("constraints", (1, 10, 100, 1_000)),
         ("groups", (2, 8, 32, 128, 1_000)),
     )
+    scaling_repetitions: int = 5
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as they come back from JSON."""
@@ -117,6 +118,7 @@ class Settings:
             fit_repetitions=min(most, self.fit_repetitions),
             slow_repetitions=min(most, self.slow_repetitions),
             tree_splits=min(most, self.tree_splits),
+            scaling_repetitions=min(most, self.scaling_repetitions),
         )
 
     @property
@@ -153,9 +155,11 @@ QUICK = replace(
     most_rows=3000,
     threshold_groups=(2,),
     tree_data=("crime",),
+    tree_splits=1,
     network_epochs=2,
     cluster_rows=(4_000, 20_000),
     cluster_processes=(1, 2),
     scaling=(("rows", (1_000, 10_000)), ("levels", (1, 3))),
+    scaling_repetitions=1,
 )
 """A smoke run of about a minute, after the rivals are installed."""

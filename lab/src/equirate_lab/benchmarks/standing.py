@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..experiments.tables import ABSENT, Table
+from . import elsewhere
 from .boosted import TITLES
 from .ground import OURS
 from .reasons import reason
@@ -94,14 +96,33 @@ def _of(cell: Cell) -> Iterator[Standing]:
             )
 
 
+def first_tables(cells: Sequence[Cell], others: Sequence[Cell] = (), trees: Path | None = None) -> tuple[Table, Table]:
+    """What is lost, and all comparisons in short; with those of other pages."""
+    return losses(cells, elsewhere.losses(others, trees)), summary(cells, elsewhere.summary(others, trees))
+
+
 def make_tables(cells: Sequence[Cell]) -> list[Table]:
-    """Make every table that there are results for; what is lost comes first."""
-    made = [losses(cells), summary(cells), *(_compared(cells, part) for part in AT_GAP), regressions(cells)]
+    """Make every table of single comparisons that there are results for."""
+    made = [*(_compared(cells, part) for part in AT_GAP), regressions(cells)]
     return [table for table in made if table.rows]
 
 
-def losses(cells: Sequence[Cell]) -> Table:
-    """What is lost by rival, the worst case of each, and the reason."""
+def origins(cells: Sequence[Cell]) -> Table:
+    """Which commit each part was measured at, and when."""
+    parts: dict[str, list[Cell]] = {}
+    for cell in cells:
+        parts.setdefault(cell["part"], []).append(cell)
+    rows = []
+    for part, found in parts.items():
+        commits = dict.fromkeys(f"commit {cell.get('code', {}).get('commit', 'unknown')}" for cell in found)
+        days = dict.fromkeys(cell.get("date", ABSENT) for cell in found)
+        rows.append((part, str(len(found)), ", ".join(commits), ", ".join(days)))
+    note = "Each part of the command, its result files, and the last commit that had changed the library."
+    return Table("What was measured", note, ("part", "measurements", "library", "on"), tuple(rows))
+
+
+def losses(cells: Sequence[Cell], more: Sequence[tuple[str, ...]] = ()) -> Table:
+    """What is lost by rival, the worst case of each, and the reason; with rows of other pages."""
     groups: dict[tuple[str, str, str], list[Standing]] = {}
     every: dict[tuple[str, str], int] = {}
     for each in standings(cells):
@@ -109,8 +130,8 @@ def losses(cells: Sequence[Cell]) -> Table:
         for what, lost in (("time", each.slower), ("errors", each.worse)):
             if lost:
                 groups.setdefault((what, each.part, each.rival), []).append(each)
-    rows = []
-    for (what, part, rival), found in sorted(groups.items(), key=lambda item: item[0][0] != "time"):
+    rows: list[tuple[str, ...]] = []
+    for (what, part, rival), found in groups.items():
         timed = what == "time"
         worst = min(found, key=lambda each: each.ratio.median) if timed else max(found, key=lambda each: each.apart)
         if timed:
@@ -125,11 +146,11 @@ def losses(cells: Sequence[Cell]) -> Table:
         "have all comparisons."
     )
     header = ("lost in", "to", "comparisons", "the worst", "equirate", "rival", "why", "can it be mended")
-    return Table("What is lost", note, header, tuple(rows))
+    return Table("What is lost", note, header, tuple(sorted([*rows, *more], key=lambda row: row[0] != "time")))
 
 
-def summary(cells: Sequence[Cell]) -> Table:
-    """Counts by rival."""
+def summary(cells: Sequence[Cell], more: Sequence[tuple[str, ...]] = ()) -> Table:
+    """Counts by rival; with rows of other pages."""
     groups: dict[tuple[str, str], list[Standing]] = {}
     for each in standings(cells):
         groups.setdefault((each.part, each.rival), []).append(each)
@@ -151,10 +172,10 @@ def summary(cells: Sequence[Cell]) -> Table:
     note = (
         "The rival's processor time over ours: median and range over the comparisons. Then in how many equirate is "
         "slower, in how many it makes more errors at the rival's gap (by more than one standard error), and by how "
-        "much at most."
+        "much at most. The parts grid, odds, cooper, products and growth are in performance.md, trees in trees.md."
     )
     header = ("part", "rival", "comparisons", "times", "range", "slower", "more errors", "worst difference")
-    return Table("All comparisons in short", note, header, tuple(rows))
+    return Table("All comparisons in short", note, header, (*rows, *more))
 
 
 CAPTIONS = {

@@ -74,6 +74,7 @@ def beside_fairlearn(
     points: dict[str, list[Point]] = {name: [] for name in rivals}
     ours: list[Point] = []
     calls: dict[str, int] = {}
+    kept: dict[str, int] = {}
     with by_default():
         for seed in range(repetitions):
             parts = source(seed)
@@ -90,14 +91,14 @@ def beside_fairlearn(
             asked = seed < (repetitions if rival_repetitions is None else rival_repetitions)
             first = us()
             if asked:
-                rival = ground.given(REDUCTIONS, {}, parts.arrays())
                 for name in rivals:
                     ground.tell(f"sample {seed + 1} of {repetitions}: {name}")
-                    rival.ask(method=name, kind=kind, level=LEVEL, rows=WARM)
-                    answer = rival.ask(method=name, kind=kind, level=LEVEL)
-                    samples[name].append(float(answer["seconds"]))
-                    calls[name] = int(answer["calls"])
-                    points[name].append(tested(kind, parts, rival.arrays(name)["test"]))
+                    request = {"method": name, "kind": kind, "level": LEVEL}
+                    answer = ground.asked(REDUCTIONS, parts.arrays(), request, warm=WARM)
+                    samples[name].append(answer.seconds)
+                    kept[name] = kept.get(name, 0) + answer.kept
+                    calls[name] = int(answer.said["calls"])
+                    points[name].append(tested(kind, parts, answer.arrays["test"]))
                 second = us()  # once before and once after the rivals
                 curves.append(curve(kind, parts, lambda level: classifier(kind, level)))
             else:
@@ -115,6 +116,7 @@ def beside_fairlearn(
         "equirate": mean_point(ours),
         "multiples": spread(np.divide(samples[OURS], samples[LOGISTIC]).tolist()).median,
         "calls": calls,
+        "kept": kept,
     }
     for name in rivals:
         apart = difference(curves, points[name], len(parts.test_y))
