@@ -225,14 +225,19 @@ class Generation:
 
     def improve(self) -> Mixture:
         """The best mixture of all classifiers of all known families."""
-        assert self.master is not None  # `begin` made it
-        mixture = self.master.best()
+        mixture = self._mixed()
         for _ in range(INNER):
             if not self.add(self._cheapest(mixture.prices)):
                 break
-            mixture = self.master.best()
-        self.mixture = mixture
+            mixture = self._mixed()
         return mixture
+
+    def _mixed(self) -> Mixture:
+        """The best mixture of the columns, solved for only after columns were added."""
+        assert self.master is not None  # `begin` made it
+        if self.mixture is None or len(self.mixture.weights) < len(self.places):
+            self.mixture = self.master.best()
+        return self.mixture
 
     def _cheapest(self, prices: Sequence[Array]) -> list[tuple[int, int]]:
         """The cheapest classifier of each family that costs less than every column."""
@@ -289,9 +294,12 @@ class Generation:
     def _elsewhere(self, count: int) -> list[Array]:
         """Prices of local optima from random initial mixtures; the best mixture is kept."""
         assert self.master is not None
+        assert self.mixture is not None
         columns = self.master.rows.shape[1]
         drawn = self._rng.exponential(size=(count, columns)) ** 3  # a few columns weigh most
-        return [self.master.best(weights / weights.sum()).prices[-1] for weights in drawn]
+        others = [self.master.best(weights / weights.sum()) for weights in drawn]
+        self.mixture = min([self.mixture, *others], key=lambda mixture: mixture.value)
+        return [other.prices[-1] for other in others]
 
     # -- stopping --------------------------------------------------------------------------------
 

@@ -53,9 +53,10 @@ WIDEST = 400
 """Largest number of features for which the ridge is chosen by left-out loss if rows are few."""
 COUNTED = 48
 """Approximate number of columns whose rates are counted with `predict`: those of the mixture, and near candidates."""
-MOST_COUNTED = 5_000_000
+MOST_COUNTED = 1_000_000
 """Rows times columns up to which columns outside the mixture are counted."""
-_BLOCK = 1 << 16
+_BLOCK, _COUNTED_ROWS = 1 << 16, 1 << 13
+"""Rows that a thread counts together, and those of them whose scores stay in cache."""
 
 
 @dataclass(eq=False)
@@ -335,8 +336,9 @@ class LinearEngine:
         parts = np.zeros((len(starts), len(cells), len(places)))
 
         def count(k: int) -> None:
-            rows = slice(starts[k], starts[k] + _BLOCK)
-            parts[k] = cells.take(rows).partial_sums(members.decide(sample.X[rows]))
+            for start in range(starts[k], min(starts[k] + _BLOCK, len(sample)), _COUNTED_ROWS):
+                rows = slice(start, min(start + _COUNTED_ROWS, starts[k] + _BLOCK))
+                parts[k] += cells.take(rows).partial_sums(members.decide(sample.X[rows]))
 
         threads.each(count, [(k,) for k in range(len(starts))])
         (sums,) = self.rows.shared.add(parts.sum(axis=0))

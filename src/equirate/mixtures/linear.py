@@ -118,7 +118,7 @@ class Programme:
         return first - 1
 
     def extend(self, columns: Array) -> None:
-        """Add columns (coefficients of the initial rows); their cost is 0 until the next `aim`."""
+        """Add columns (coefficients of the initial rows), which join at once; their cost is 0 until the next `aim`."""
         count = columns.shape[1]
         if len(self._where) > len(columns):  # rows that were added later have coefficients of columns
             raise ValueError("columns can only be added to a programme whose later rows leave them out")
@@ -127,6 +127,7 @@ class Programme:
         self._scaled = np.concatenate([self._scaled, scaled], axis=1)
         self.objective = np.concatenate([self.objective, np.zeros(count)])
         self._in = np.concatenate([self._in, np.zeros(count, dtype=bool)])
+        self._join(np.arange(self.n, self.n + count))
         self.n += count
 
     def aim(self, objective: Array, cost: Array) -> None:

@@ -20,8 +20,7 @@ from . import convex, ratios
 from .black_boxes import best_for_black_boxes
 from .linear import FEASIBLE
 from .pricing import black_box_prices, local_prices
-from .programme import MixtureProgramme, atoms_at, basic, judged, violations_at
-from .shrinking import shrink_weights
+from .programme import MixtureProgramme, judged
 
 Array = NDArray[np.float64]
 
@@ -73,16 +72,14 @@ class Master:
     def __init__(self, table: Table, rows: Array) -> None:
         self.table, self.rows = table, rows
         self.black_boxes = any(group.form.grid for group in table.groups)
-        start = basic(rows, self._start())
-        self.weights = start
-        self._programme = None if self.black_boxes else MixtureProgramme(table, rows, [], start)
+        self.weights = self._start()
+        self._programme = None if self.black_boxes else MixtureProgramme(table, rows, [], self.weights)
 
     def _start(self) -> Array:
-        """The initial mixture: the best by each column's own values."""
-        evaluated = [(column, atoms_at(self.table, column)[1]) for column in self.rows.T]
-        objective = [column[0] + self.table.atom_weights[0] @ values for column, values in evaluated]
-        violations = [violations_at(self.table, column, values) for column, values in evaluated]
-        return shrink_weights(np.array(objective), np.stack(violations, axis=1)).weights
+        """The best single column, or equal weights if no column has a finite value, as a divergence may be infinite."""
+        values = [_comparable(*judged(self.table, column)) for column in self.rows.T]
+        best, count = min(values), len(values)
+        return np.full(count, 1 / count) if np.isinf(best[0]) else np.eye(1, count, values.index(best))[0]
 
     @property
     def has_ratios(self) -> bool:
@@ -111,8 +108,7 @@ class Master:
         return judged(self.table, self.rows @ weights)
 
     def _value(self, weights: Array) -> tuple[float, float]:
-        objective, violation = self.judge(weights)
-        return (round(violation, 6), objective) if np.isfinite(objective + violation) else (np.inf, np.inf)
+        return _comparable(*self.judge(weights))
 
     def _solved(self, start: Array) -> Mixture:
         if self._programme is None:
@@ -139,3 +135,8 @@ class Master:
         searched = best_for_black_boxes(self.table, self.rows)
         weights = start if searched is None else searched
         return Mixture(weights, *self.judge(weights), None, tuple(black_box_prices(self.table, self.rows, weights)))
+
+
+def _comparable(objective: float, violation: float) -> tuple[float, float]:
+    """Violation and objective as `Mixture.value` has them; infinite if one of them is not finite."""
+    return (round(violation, 6), objective) if np.isfinite(objective + violation) else (np.inf, np.inf)

@@ -38,7 +38,6 @@ from .row_counts import RowCounts
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
-Sums = tuple[Array, Array, Array]
 
 BINS = 16384
 """Bins of equal width that scores are counted in first; eight for each row, where rows are few."""
@@ -285,7 +284,9 @@ class CellRows:
         K, Z = W.shape[1], self._score_array(W.shape[1])
         lost: tuple[Array | None, ...] = (None, None, None)
         if losses:
-            lost = self.shared.add(*self._passed(low, Z))
+            loss, slope = self.shared.add(*self._passed(low, Z))
+            linear = low.T.astype(float) @ self.first.T
+            lost = loss + linear / 2, linear, (slope + self.first) / 2
         else:
             self._scored(low, Z)
         found = []
@@ -303,7 +304,7 @@ class CellRows:
     def at_zero(self, direction: Direction) -> Direction:
         """The same direction with the one threshold that a score without an intercept has: 0."""
         z = self._all_scores(direction.weights)
-        (sums,) = self.shared.add(self._by_cell((z > 0).astype(np.int32), 2)[:, 1:])
+        (sums,) = self.shared.add(self._by_cell((z > 0).astype(np.int32), 2)[:, 1:].astype(float))
         return replace(direction, edges=np.zeros(1), sums=sums)
 
     def _all_scores(self, weights: Array) -> Single:
@@ -337,31 +338,38 @@ class CellRows:
 
         threads.each(work, self._tasks)
 
-    def _passed(self, W: Single, Z: Single) -> Sums:
-        """Scores into Z, and L, Z and S by cell: (directions, cells) and (directions, cells, width)."""
+    def _passed(self, W: Single, Z: Single) -> tuple[Array, Array]:
+        """Scores into Z; and by cell L - Z / 2, (directions, cells), and 2 S - T, (directions, cells, width).
+
+        With h = tanh(z / 2), p = (1 + h) / 2 and log(1 + exp(z)) = z / 2 + |z| / 2 - log((1 + |h|) / 2): what is linear
+        in the features is known from the moments.
+        """
         K, C = W.shape[1], len(self.cells)
-        parts: dict[int, list[tuple[slice, Array, Array, Array]]] = {}
+        parts: dict[int, list[tuple[slice, Array, Array]]] = {}
 
         def work(first: int, last: int) -> None:
             found = []
             for block in self._blocks[first:last]:
                 z = block.scores(W)
                 Z[:, block.rows] = z
-                tail = np.exp(-np.abs(z))
-                small = 1 / (1 + tail)
-                loss = np.maximum(z, 0) - np.log(small)
-                p = np.where(z > 0, small, tail * small)
-                found.append((block.cells, block.totals(loss), block.totals(z), block.slopes(p)))
+                z *= 0.5
+                h = np.tanh(z)
+                larger = np.abs(h)
+                larger += 1
+                larger *= 0.5
+                np.log(larger, out=larger)
+                loss = np.abs(z, out=z)
+                loss -= larger
+                found.append((block.cells, block.totals(loss), block.slopes(h)))
             parts[first] = found
 
         threads.each(work, self._tasks)
-        loss, linear, slope = np.zeros((K, C)), np.zeros((K, C)), np.zeros((K, C, self.width))
+        losses, slopes = np.zeros((K, C)), np.zeros((K, C, self.width))
         for first in sorted(parts):  # in the order of the rows, whatever thread was there first
-            for cells, *own in parts[first]:
-                loss[:, cells] += own[0]
-                linear[:, cells] += own[1]
-                slope[:, cells] += own[2]
-        return loss, linear, slope
+            for cells, loss, slope in parts[first]:
+                losses[:, cells] += loss
+                slopes[:, cells] += slope
+        return losses, slopes
 
     @cached_property
     def _blocks(self) -> list[_Block]:
@@ -399,15 +407,15 @@ class CellRows:
         self._scored(W.astype(np.float32), Z)
         each = np.repeat(costs, np.diff(self.starts), axis=1)
         each = each if self.weights is None else each * self.weights
-        found = np.zeros((len(costs), W.shape[1]))
+        found, bins = np.zeros((len(costs), W.shape[1])), min(self.bins, EDGES)
         for k, z in enumerate(Z):
-            place = self._binned(z)[2]
+            place = self._binned(z, bins)[2]
             for j, own in enumerate(each):
-                (sums,) = self.shared.add(np.bincount(place, weights=own, minlength=self.bins))
+                (sums,) = self.shared.add(np.bincount(place, weights=own, minlength=bins))
                 found[j, k] = sums[::-1].cumsum().min()
         return found
 
-    def _binned(self, z: Single) -> tuple[float, float, NDArray[np.int32]]:
+    def _binned(self, z: Single, bins: int) -> tuple[float, float, NDArray[np.int32]]:
         """Where the bins of scores begin, how wide they are, and the bin of every row.
 
         Rows without weight make no bins.
@@ -417,9 +425,9 @@ class CellRows:
         low, high = self.shared.range(low, high)
         if self.weights is not None:
             z = np.clip(z, np.float32(low), np.float32(high))
-        step = (high - low) / self.bins or 1.0
+        step = (high - low) / bins or 1.0
         place = ((z - np.float32(low)) * np.float32(1 / step)).astype(np.int32)
-        return low, step, np.clip(place, 0, self.bins - 1, out=place)
+        return low, step, np.clip(place, 0, bins - 1, out=place)
 
     def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
         """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
@@ -427,14 +435,14 @@ class CellRows:
         All rows are above the first threshold. Rows are counted in fine bins; a threshold lies in the middle of the
         empty bins below the one that it begins with, so that equal scores stay on one side of it.
         """
-        low, step, place = self._binned(z)
+        low, step, place = self._binned(z, self.bins)
         fine = None
         if self.weights is None and self.shared.size == 1 and _MANY * len(self.cells) * self.bins <= len(z):
             fine = self._by_cell(place, self.bins)  # one look at the rows instead of two
             each = fine.sum(axis=0)
         else:
             counting = slice(None) if self.weights is None else self.weights > 0
-            (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins).astype(float))
+            (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins))
         filled = np.flatnonzero(each > 0)
         own = each[filled]
         above = own.sum() - own.cumsum() + own  # rows in this filled bin or above
@@ -454,23 +462,24 @@ class CellRows:
             (counts,) = self.shared.add(self._by_cell(place, len(edges)))
         if self.weights is not None:
             return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
-        sums = np.zeros_like(counts)  # whole numbers: what is not below is above, without a copy
-        np.cumsum(counts[:, :-1], axis=1, out=sums[:, 1:])
-        return edges, np.subtract(counts.sum(axis=1, keepdims=True), sums, out=sums)
+        below = np.cumsum(counts, axis=1, out=counts)  # whole numbers: what is not below is above
+        sums = np.empty(counts.shape)
+        sums[:, 0] = below[:, -1]
+        np.subtract(below[:, -1:], below[:, :-1], out=sums[:, 1:])
+        return edges, sums
 
-    def _by_cell(self, place: NDArray[np.int32], count: int) -> Array:
-        """Weighted number of rows by cell and place."""
-        C = len(self.cells)
+    def _by_cell(self, place: NDArray[np.int32], count: int) -> NDArray[Any]:
+        """Weighted number of rows by cell and place: whole numbers where rows have no weights."""
+        C, kind = len(self.cells), np.intp if self.weights is None else np.float64
         if C <= 256:
-            found = np.zeros((C, count))
+            found = np.empty((C, count), kind)
             for c in range(C):
                 rows = slice(self.starts[c], self.starts[c + 1])
                 own = None if self.weights is None else self.weights[rows]
                 found[c] = np.bincount(place[rows], weights=own, minlength=count)
         else:
             cell = np.repeat(np.arange(C), np.diff(self.starts))
-            counts = np.bincount(cell * count + place, weights=self.weights, minlength=C * count)
-            found = counts.astype(float).reshape(C, count)
+            found = np.bincount(cell * count + place, weights=self.weights, minlength=C * count).reshape(C, count)
         return found
 
     def raw(self, weights: Array, edge: float) -> Array:
