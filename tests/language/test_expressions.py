@@ -167,7 +167,7 @@ def probe(rng: np.random.Generator, count: int) -> dict[tuple, np.ndarray]:
             for y in labels
             for b in (0, 1)
         )
-        found[rate.key] = numerator / m[:, labels].sum()
+        found[rate.key] = np.clip(numerator / m[:, labels].sum(), 0, 1)  # as measured rates are, but for rounding
     return found
 
 
