@@ -179,6 +179,12 @@ def test_a_negative_zero_divides_like_zero() -> None:
     assert (eq.tpr() / (-2 * eq.fpr() / -2)).value(lambda rate: values[rate.key]) == np.inf
 
 
+def test_a_product_of_constants_in_a_sum_has_its_own_range() -> None:
+    share = eq.base_rate()
+    assert (eq.tpr() + share * (-2 * share)).interval == (eq.tpr() - 2 * (share * share)).interval
+    assert str((eq.tpr() + share * (-2 * share)).interval) == "[-2, 1]"
+
+
 @given(expressions(), st.integers(0, 2**32 - 1))
 @settings(max_examples=200)
 def test_claims_of_compositions_hold(expr: Expression, seed: int) -> None:
