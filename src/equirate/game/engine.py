@@ -80,9 +80,9 @@ class Generator:
     ) -> Solution:
         """Solve a problem on a sample that has been checked.
 
-        ``part`` is 0 for rows to train on and 1 for rows that are held out; with ``mix_on_held_out`` the mixture is chosen on
-        the held-out rows alone, and rows of other parts are ignored. With several ``levels``, columns are generated for
-        each, and the solution contains all of them.
+        ``part`` is 0 for rows to train on and 1 for rows that are held out; with ``mix_on_held_out`` the mixture is
+        chosen on the held-out rows alone, and rows of other parts are ignored. With several ``levels``, columns are
+        generated for each, and the solution contains all of them.
         """
         if problem.losses():
             raise AlgorithmError(
