@@ -157,8 +157,8 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(old: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_swept_and_what_others_write_is_not(old: Path) -> None:
-    left = old.parent / f"{atomic._mark(old)}0123.part"
-    other = old.parent / f"{atomic._mark(old.parent / 'other')}0123.part"
+    left = old.parent / f"{atomic.mark(old)}-0123.part"
+    other = old.parent / f"{atomic.mark(old.parent / 'other')}-0123.part"
     left.write_bytes(b"half")
     other.write_bytes(b"of another file")
     with open(left, "rb") as stream:

@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 
 import equirate as eq
-from equirate._core import publishing
+from equirate._core import atomic_folders as publishing
 from equirate.cli import main
 from equirate.runs.folders import open_model
 from equirate.runs.identity import RUN, id_of, refuse_mixed, stamped

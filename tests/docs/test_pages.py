@@ -95,6 +95,16 @@ def test_the_list_of_modules_is_up_to_date() -> None:
     assert (DOCS / "modules.md").read_text("utf-8") == written, "run python tools/list_modules.py"
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_pages_for_developers_name_files_that_exist(page: str) -> None:
+    named = set(re.findall(r"`([\w.]+(?:/[\w.]+)+/?)`", (ROOT / page).read_text("utf-8")))
+    assert len(named) > 10
+    assert (
+        sorted(name for name in named if not any((root / name).exists() for root in (ROOT, ROOT / "src/equirate")))
+        == []
+    )
+
+
 def test_every_module_says_what_it_is() -> None:
     lines = [line for line in (DOCS / "modules.md").read_text("utf-8").splitlines() if line.startswith("| `")]
     assert len(lines) > 200

@@ -82,7 +82,7 @@ def test_what_held_out_rows_do_not_confirm_is_not_kept():
     part = np.arange(120) % 4 // 2 * (1 + np.arange(120) % 2)
     engine, _, _ = generation_of(X, y, part=part)
     table = make_table(canonicalize(PROBLEM), Sample.of(X, y).examples)
-    generation, _ = engine.fit(table, mix_apart=False)
+    generation, _ = engine.fit(table, mix_on_held_out=False)
     assert Source.REFINED not in generation.columns().source
 
 
@@ -91,7 +91,7 @@ def test_what_held_out_rows_confirm_is_kept():
     part = np.where(np.arange(1200) % 4 == 0, 1 + np.arange(1200) // 4 % 2, 0)
     engine, _, _ = generation_of(X, y, part=part)
     table = make_table(canonicalize(PROBLEM), Sample.of(X, y).examples)
-    generation, _ = engine.fit(table, mix_apart=False)
+    generation, _ = engine.fit(table, mix_on_held_out=False)
     support = np.flatnonzero(generation.mixture.weights)
     assert Source.REFINED in generation.columns(support).source
 
@@ -101,6 +101,6 @@ def test_without_an_intercept_nothing_is_refined():
     part = np.where(np.arange(1200) % 4 == 0, 1 + np.arange(1200) // 4 % 2, 0)
     engine, _, _ = generation_of(X, y, Linear(intercept=False), part)
     table = make_table(canonicalize(PROBLEM), Sample.of(X, y).examples)
-    generation, _ = engine.fit(table, mix_apart=False)
+    generation, _ = engine.fit(table, mix_on_held_out=False)
     W = engine.weights(generation, range(len(generation.places)))
     np.testing.assert_array_equal(W[-1], 0.0)

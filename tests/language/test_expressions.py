@@ -167,7 +167,7 @@ def probe(rng: np.random.Generator, count: int) -> dict[tuple, np.ndarray]:
             for y in labels
             for b in (0, 1)
         )
-        found[rate.key] = numerator / m[:, labels].sum()
+        found[rate.key] = np.clip(numerator / m[:, labels].sum(), 0, 1)  # as measured rates are, but for rounding
     return found
 
 
@@ -177,6 +177,12 @@ SLICES = [[f(), f(WOMEN)] for f in (eq.tpr, eq.fpr, eq.tp, eq.positive_rate, eq.
 def test_a_negative_zero_divides_like_zero() -> None:
     values = {eq.tpr().key: 0.5, eq.fpr().key: 0.0}
     assert (eq.tpr() / (-2 * eq.fpr() / -2)).value(lambda rate: values[rate.key]) == np.inf
+
+
+def test_a_product_of_constants_in_a_sum_has_its_own_range() -> None:
+    share = eq.base_rate()
+    assert (eq.tpr() + share * (-2 * share)).interval == (eq.tpr() - 2 * (share * share)).interval
+    assert str((eq.tpr() + share * (-2 * share)).interval) == "[-2, 1]"
 
 
 @given(expressions(), st.integers(0, 2**32 - 1))

@@ -83,7 +83,7 @@ def _write(target: Path, parts: Iterable[Bytes], old: os.stat_result | None) -> 
 def locked_file(target: Path, mode: int) -> tuple[Path, int]:
     """A new, locked file beside the target, and its descriptor; closing that releases the lock."""
     while True:
-        temporary = target.parent / f"{_mark(target)}{secrets.token_hex(8)}.part"
+        temporary = target.parent / f"{mark(target)}-{secrets.token_hex(8)}.part"
         descriptor = os.open(temporary, _WRITE, mode)
         try:
             _lock(descriptor, wait=True)
@@ -96,14 +96,14 @@ def locked_file(target: Path, mode: int) -> tuple[Path, int]:
         os.close(descriptor)
 
 
-def _mark(target: Path) -> str:
+def mark(target: Path) -> str:
     """Prefix of the names of the target's temporary files; short, however long its own name is."""
-    return f".equirate-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
+    return f".equirate-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"
 
 
 def sweep(target: Path) -> None:
     """Remove temporary files of processes that were killed."""
-    for left in target.parent.glob(f"{_mark(target)}*.part"):
+    for left in target.parent.glob(f"{mark(target)}-*.part"):
         with contextlib.suppress(OSError):
             descriptor = os.open(left, os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
             try:

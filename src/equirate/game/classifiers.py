@@ -126,7 +126,7 @@ class Classifier:
             One probability per example.
         """
         if self.n_classes > 2:
-            raise DataError(f"this classifier tells {self.n_classes} classes apart: use predict_pmf")
+            raise DataError(f"this classifier has {self.n_classes} classes: use predict_pmf")
         if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:  # a block at a time
             blocks = [self.positive_probability(X[k : k + BLOCK]) for k in range(0, len(X), BLOCK)]
             return np.concatenate(blocks)

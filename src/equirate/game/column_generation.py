@@ -84,7 +84,7 @@ class Course:
     bound
         No mixture of *all* classifiers of the model has a smaller (minimised) objective; None if the model's answers do
         not prove a bound.
-    apart
+    on_other_rows
         Whether the model answered on other rows than the table's, so that its answers prove no bound.
     """
 
@@ -93,7 +93,7 @@ class Course:
     passes: int
     bound: float | None = None
     interrupted: bool = False
-    apart: bool = False
+    on_other_rows: bool = False
 
     def history(self) -> dict[str, Array]:
         """Arrays over the stages, with a last axis of one configuration."""

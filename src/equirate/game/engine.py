@@ -75,20 +75,20 @@ class Generator:
         model: Model,
         *,
         part: Parts | None = None,
-        mix_apart: bool = False,
+        mix_on_held_out: bool = False,
         levels: Levels = (0.0,),
     ) -> Solution:
         """Solve a problem on a sample that has been checked.
 
-        ``part`` is 0 for rows to train on and 1 for rows that are held out; with ``mix_apart`` the mixture is chosen on
-        the held-out rows alone, and rows of other parts are ignored. With several ``levels``, columns are generated for
-        each, and the solution contains all of them.
+        ``part`` is 0 for rows to train on and 1 for rows that are held out; with ``mix_on_held_out`` the mixture is
+        chosen on the held-out rows alone, and rows of other parts are ignored. With several ``levels``, columns are
+        generated for each, and the solution contains all of them.
         """
         if problem.losses():
             raise AlgorithmError(
                 f"column_generation prices rates only and cannot minimise {problem.losses()[0]!r}: use surrogate"
             )
-        if mix_apart and part is not None:
+        if mix_on_held_out and part is not None:
             measured = cells.weighing(np.where(part == 1, cells.weights, 0.0))
             judge = make_table(canonicalize(problem), _weighing(sample, measured).examples, measured)
         else:
@@ -96,8 +96,10 @@ class Generator:
         tables = [_at_level(judge, problem, level) for level in levels]
         linear = model.as_linear()
         if linear is not None and cells.n_classes == 2:
-            return self._linear(problem, sample, cells, linear, judge, tables, part, mix_apart)
-        trained = cells if part is None or not mix_apart else cells.weighing(np.where(part == 0, cells.weights, 0.0))
+            return self._linear(problem, sample, cells, linear, judge, tables, part, mix_on_held_out)
+        trained = (
+            cells if part is None or not mix_on_held_out else cells.weighing(np.where(part == 0, cells.weights, 0.0))
+        )
         learner = model.bind(Rows(sample, judge.cells, trained), 1 + SPREADS, ADAM, [self.seed] * (1 + SPREADS))
         training = None if trained is cells else make_table(judge.program, _weighing(sample, trained).examples, trained)
         return self._answered(problem, model, judge, tables, learner, training)
@@ -113,7 +115,7 @@ class Generator:
         judge: Table,
         tables: Sequence[Table],
         part: Parts | None,
-        mix_apart: bool,
+        mix_on_held_out: bool,
     ) -> Solution:
         if model.radius is not None or model.spread:
             raise AlgorithmError(
@@ -122,14 +124,16 @@ class Generator:
             )
         sample = replace(sample, X=features(sample.X, len(sample)))
         learner: Learner = FittedLinear(sample.X.shape[1], sample.names)
-        listed = _exact(model, sample, judge.cells, mix_apart)
+        listed = _exact(model, sample, judge.cells, mix_on_held_out)
         if listed is not None:
             return self._answered(problem, model, judge, tables, listed, None, exact=True)
-        if part is not None and not mix_apart:
+        if part is not None and not mix_on_held_out:
             part = _halved(part, cells)
         engine = LinearEngine.of(sample, cells, part, 1 if part is None else int(part.max(initial=1)) + 1, model)
         begin = None if self.start is None else engine.rows.standard(_weights(self.start, sample.X.shape[1]))
-        generation, view = engine.fit(tables[0], mix_apart=mix_apart, passes=self.passes, watch=self.watch, start=begin)
+        generation, view = engine.fit(
+            tables[0], mix_on_held_out=mix_on_held_out, passes=self.passes, watch=self.watch, start=begin
+        )
         courses = [generation.course(engine.rounds)]
         if len(tables) == 1:
             engine.release()
@@ -227,11 +231,11 @@ def _weights(start: Start, width: int) -> Array:
     return weights if len(weights) > width else np.vstack([weights, np.zeros((1, weights.shape[1]))])
 
 
-def _exact(model: Linear, sample: Sample, cells: Cells, mix_apart: bool) -> Learner | None:
+def _exact(model: Linear, sample: Sample, cells: Cells, mix_on_held_out: bool) -> Learner | None:
     """A learner that answers exactly: all thresholds of one feature, or all decisions of independent rows."""
     if not model.intercept:
         return None
     if sample.X.shape[1] == 1:
         learner = model.bind(Rows.of(sample, cells), 1, ADAM, [0])
         return learner if learner.every_sum() is not None else None
-    return None if model.penalty or mix_apart else IndependentRows.of(sample, cells)
+    return None if model.penalty or mix_on_held_out else IndependentRows.of(sample, cells)

@@ -208,16 +208,16 @@ class LinearEngine:
         self,
         table: Table,
         *,
-        mix_apart: bool,
+        mix_on_held_out: bool,
         passes: int = PASSES,
         watch: Watch | None = None,
         start: Array | None = None,
     ) -> tuple[Generation, View]:
         """Generate columns for a problem as in the module's docstring; all parts but 0 are held out."""
         everything = range(self.parts)
-        if self.parts == 1 or mix_apart:
+        if self.parts == 1 or mix_on_held_out:
             self.choose_ridge(self.factors([0]))
-            view = self.view([0], everything[1:] if mix_apart else None, table.cells.totals)
+            view = self.view([0], everything[1:] if mix_on_held_out else None, table.cells.totals)
             generation = self.begin(view, table, start)
             self.run([(generation, view)], passes, watch)
             return generation, view

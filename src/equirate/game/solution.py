@@ -541,7 +541,7 @@ class Solution:
             table = self.play.table
             same_data = self.judge.examples is table.examples and self.problem is table.program.problem
             return same_data and self.play.rules.levels is None and not self.play.rules.two_sets
-        return self.course is not None and self.course.table is self.judge and not self.course.apart
+        return self.course is not None and self.course.table is self.judge and not self.course.on_other_rows
 
     def __repr__(self) -> str:
         return (

@@ -266,7 +266,9 @@ def _generated(
         seed=options.seed(),
     )
     try:
-        return generator.solve(problem, sample, cells, model, part=part, mix_apart=trained is not None, levels=levels)
+        return generator.solve(
+            problem, sample, cells, model, part=part, mix_on_held_out=trained is not None, levels=levels
+        )
     finally:
         if line is not None:
             line.end()

@@ -225,7 +225,7 @@ class Sum(Expression):
         for factor, term in self.terms():
             number, part = counted(factor, term)
             if number is None:
-                total = total + factor.interval * part.interval
+                total = total + (factor.interval if term is None else factor.interval * term.interval)
             elif part.outcomes is not None:
                 examples, each = part.outcomes
                 so_far = means.get(examples, [0.0] * len(each))

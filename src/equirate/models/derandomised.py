@@ -80,7 +80,7 @@ class Derandomised(Members):
 
         def decided() -> NDArray[Any]:
             by_member = self.base.decide_sample(sample)
-            disputed, score = scores_apart(self.base, self.weights, sample)
+            disputed, score = scores_of_disputed(self.base, self.weights, sample)
             decisions = by_member[:, :1].copy()
             decisions[disputed, 0] = by_member[disputed, self.choice[np.searchsorted(self.edges, score, side="right")]]
             return decisions
@@ -153,7 +153,7 @@ def disagree(decided: NDArray[Any]) -> NDArray[np.bool_]:
     return disputed
 
 
-def scores_apart(members: Members, weights: Array, sample: Sample) -> tuple[NDArray[np.intp], Array]:
+def scores_of_disputed(members: Members, weights: Array, sample: Sample) -> tuple[NDArray[np.intp], Array]:
     """The rows of a sample that members decide differently, and the mean scores of these."""
 
     def scored() -> tuple[NDArray[np.intp], Array]:

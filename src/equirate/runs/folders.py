@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._core.atomic_folders import set_aside
 from .._core.errors import EquirateError, FileError
-from .._core.publishing import set_aside
 from ..estimators.loading import load
 from ..game.classifiers import Classifier
 from ..storage import container

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from .._core.atomic import mark
+from .._core.atomic_folders import complete, publish, recover
 from .._core.errors import FileError
 from .._core.locks import LockedError, locked
-from .._core.publishing import complete, mark, publish, recover
 from .identity import DESCRIPTION, REPORTS
 
 _FORMER = ".part"  # what earlier versions wrote into

@@ -26,7 +26,7 @@ from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..models.derandomised import Derandomised, disagree, scores_apart
+from ..models.derandomised import Derandomised, disagree, scores_of_disputed
 from ..problem.table import Table
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ def derandomised(
         return mixture
     decided = members.decide_sample(sample)
     try:
-        disputed, score = scores_apart(members, weights, sample)
+        disputed, score = scores_of_disputed(members, weights, sample)
     except AlgorithmError:
         return None
     weighted = judge.cells.weights[disputed] > 0

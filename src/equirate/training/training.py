@@ -140,7 +140,7 @@ class Training:
         return self.settings.resolved_model.capabilities.all_parts and self.generates
 
     @property
-    def mixes_apart(self) -> bool:
+    def mixes_on_held_out(self) -> bool:
         """Whether the mixture is chosen on held-out rows alone."""
         return self.parts.validation is not None and self.parts.choose == self.parts.validation
 
@@ -156,7 +156,7 @@ class Training:
     def held(self) -> dict[str, HeldPart]:
         """The parts that classifiers are judged on, by name; one part if all rows train."""
         named = {"train": self.parts.train, "validation": self.parts.validation}
-        if self.linear and not self.mixes_apart:
+        if self.linear and not self.mixes_on_held_out:
             return {"train": self._held(self._fitted)}
         return {name: self._held(self.rows_of(part)) for name, part in named.items() if part is not None}
 
@@ -209,7 +209,7 @@ class Training:
             self.cells.only(self._fitted),
             self.model(),
             part=part,
-            mix_apart=self.mixes_apart,
+            mix_on_held_out=self.mixes_on_held_out,
             levels=(0.0,) if levels is None else levels,
         )
 
@@ -233,7 +233,7 @@ class Training:
         if self.generates:
             part = self.parts.codes(len(self.sample))
             return self.generator(line, start).solve(
-                self.problem, self.sample, self.cells, self.model(), part=part, mix_apart=True
+                self.problem, self.sample, self.cells, self.model(), part=part, mix_on_held_out=True
             )
         watch = self._watch(levels is not None, line)
         levels_given = None if levels is None else stacked(levels)

@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import hashlib
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from .atomic import sync_folder
+from .atomic import mark, sync_folder
 
 _UNKNOWN = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 """Errors of systems and file systems that cannot exchange two folders."""
-
-
-def mark(target: Path) -> str:
-    """Prefix of the names of all temporary files of a target; short, however long its own name is."""
-    return f".equirate-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"
 
 
 def set_aside(target: Path) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from equirate._core import publishing
+from equirate._core import atomic_folders as publishing
 
 
 def folder(path: Path, **contents: str) -> Path:
