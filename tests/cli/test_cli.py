@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -363,7 +364,9 @@ def wait_for(process: "subprocess.Popen[bytes]", seen: Sequence[bytes]) -> None:
 
 
 NEVER_ENDING = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts jobs in the background ignores it
 import equirate.cli.shown
 from equirate.cli import main
 from equirate.game import column_generation
@@ -381,9 +384,14 @@ def test_interrupted_fit_saves_what_was_reached(people: Path, tmp_path: Path) ->
     arguments = ["fit", str(people), *FIT, "--rounds", "100000000", "--out", str(out)]
     code = NEVER_ENDING.format(arguments=arguments)
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        wait_for(process, [b"pass"])
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate()
+        end = threading.Timer(120, process.kill)  # also if it says nothing
+        end.start()
+        try:
+            wait_for(process, [b"pass"])
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate()
+        finally:
+            end.cancel()
         assert process.returncode == 130, said.decode()
     assert summary(out)["code"] == 130
     assert any("interrupted" in note for note in summary(out)["notes"])

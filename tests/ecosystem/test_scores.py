@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
-from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import PartialDependenceDisplay
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import DetCurveDisplay, PrecisionRecallDisplay, RocCurveDisplay, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -74,6 +76,14 @@ def test_soft_voting(post: eq.RatePostprocessor) -> None:
     voting = VotingClassifier([("post", post), ("plain", LogisticRegression())], voting="soft").fit(X, Y)
     both = [each.predict_proba(X) for each in voting.estimators_]
     np.testing.assert_allclose(voting.predict_proba(X), np.mean(both, axis=0))
+
+
+@pytest.mark.parametrize("around", [lambda stacked: stacked, lambda stacked: make_pipeline(StandardScaler(), stacked)])
+def test_stacking_has_scores_once_it_is_fitted(around: Any) -> None:
+    stacked = around(StackingClassifier([("line", LogisticRegression())], cv=2))
+    assert not hasattr(stacked, "predict_proba")
+    post = eq.RatePostprocessor(stacked, F1, [eq.positive_rate() <= 0.3], cv=2, random_state=0).fit(X, Y)
+    assert post.train_.violation <= 1e-6
 
 
 def test_check_estimator_of_a_postprocessor_with_scores() -> None:

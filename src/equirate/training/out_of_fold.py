@@ -263,4 +263,8 @@ def refuse_what_cannot_be_cloned(estimator: Any) -> None:
             f"{estimator!r} cannot be trained again by cv, because it has no get_params: give a scikit-learn "
             "estimator, or say cv='prefit' to use it as it is"
         )
-    Scorer(estimator)
+    last = estimator
+    while getattr(last, "steps", None):
+        last = last.steps[-1][1]
+    if getattr(last, "final_estimator", last) is not None:  # stacking chooses one in fit, and has its scores then
+        Scorer(estimator)
