@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.interrupts import may_end_early
-from ..mixtures import Columns, Master, Mixture
+from ..mixtures import Columns, Master, Mixture, Source
 from ..models.messages import Family
 from ..problem.table import Table
 
@@ -43,6 +43,11 @@ FIRST = 24
 """Evenly spaced classifiers of a family that are initial columns."""
 SEVERAL = 4
 """With more constraints than this, a running mean of the prices is answered in addition to the prices."""
+LOWER = (0.3, 0.1)
+"""Shares of the constraints' prices that are answered first, with the thresholds of the labels' direction as columns.
+
+These alone meet the constraints at a high cost, so that the prices are several times those of the solution.
+"""
 SPREADS, SPREAD = 7, 1.0
 """Number of additional prices that are answered for ratios, and the largest difference of their logarithms."""
 STARTS = 3
@@ -287,9 +292,17 @@ class Generation:
         elif self.table.program.n_constraints > SEVERAL:
             self._smooth = prices[0] if self._smooth is None else (prices[0] + self._smooth) / 2
             asked.append(self._smooth)
+        if self._begins() and not self.master.has_ratios and prices[0][0] > 0:
+            lower = np.ones((len(LOWER), len(prices[0])))
+            lower[:, self.table.constraints] = np.array(LOWER)[:, None]
+            asked = list(prices[0] * lower)
         table = self.table if self.training is None else self.training
         self._asked = self.table.coefficients(np.stack(asked, axis=1)) if self.exact else None
         return table.coefficients(np.stack(asked, axis=1))
+
+    def _begins(self) -> bool:
+        """Whether there are only the constants and the thresholds of one direction that answers the labels."""
+        return [family.source for family in self.families] == [Source.CONSTANT, Source.LABELS]
 
     def _elsewhere(self, count: int) -> list[Array]:
         """Prices of local optima from random initial mixtures; the best mixture is kept."""

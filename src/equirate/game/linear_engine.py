@@ -31,7 +31,7 @@ from ..models.logistic_oracle import FEW, FREE, RIDGES, View, choose_ridge
 from ..models.messages import Family
 from ..problem.table import Table
 from .column_generation import PASSES, Generation, generate
-from .refining import refine
+from .refining import ROUNDS, refine
 
 Array = NDArray[np.float64]
 Watch = Callable[[Sequence[Generation]], Any]
@@ -298,23 +298,21 @@ class LinearEngine:
         return [self.factors([part], table.cells.totals) for part in range(1, self.parts)]
 
     def passes_gate(self, generation: Generation, view: View) -> bool:
-        """Refine, and keep the result if it lowers objective plus violation on each half of the held-out rows.
+        """Refine, and say whether that lowers objective plus violation on each half of the held-out rows.
 
-        With too few held-out rows per cell, nothing is refined.
+        It ends after the first step if that lowers nothing. With too few held-out rows per cell, nothing is refined.
         """
         totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
         if self.rows.shared.total(self.rows.size) * totals.sum() < self.rows.total * FEWEST * totals.size:
             return False
         halves = self._halves(generation.table)
-        known, mixture = (len(generation.families), len(view.directions)), generation.mixture
         before = [_value_on(generation, factors) for factors in halves]
-        refine(generation, view)
-        after = [_value_on(generation, factors) for factors in halves]
-        if all(one < other for one, other in zip(after, before, strict=True)):
-            return True
-        generation.families, view.directions = generation.families[: known[0]], view.directions[: known[1]]
-        generation.mixture = mixture
-        return False
+        for rounds in (1, ROUNDS):
+            refine(generation, view, rounds)
+            after = [_value_on(generation, factors) for factors in halves]
+            if sum(after) >= sum(before):
+                return False
+        return all(one < other for one, other in zip(after, before, strict=True))
 
     # -- columns ---------------------------------------------------------------------------------
 

@@ -40,12 +40,12 @@ _GAIN = (1e-5, 1e-4)
 """Smallest improvement that counts, of the violation and of the objective."""
 
 
-def refine(generation: Generation, view: View) -> None:
-    """Search for directions until they no longer improve the mixture."""
+def refine(generation: Generation, view: View, rounds: int = ROUNDS) -> None:
+    """Search for directions until they no longer improve the mixture, for so many steps at most."""
     rows = view.rows.thinned(ROWS)
     length = float(np.linalg.norm(view.directions[1].weights[:-1])) if len(view.directions) > 1 else 0.0
     best, stale = generation.improve().value, 0
-    for _ in range(ROUNDS if length > 0 else 0):
+    for _ in range(rounds if length > 0 else 0):
         weights = _step(generation, view, rows, length)
         if not weights:
             return

@@ -293,6 +293,40 @@ def best_distribution(objective: Array, columns: Array, limits: Array) -> Array 
     return None if solved is None else solved.weights
 
 
+def basic_shares(costs: Array, coefficients: Array, values: Array) -> Array | None:
+    """A basic solution of least cost: shares (groups, members) that add up to 1 in each group; None if there is none.
+
+    Parameters
+    ----------
+    costs
+        (groups, members).
+    coefficients
+        (rows, groups, members): their products with the shares add up to the values.
+    values
+        (rows,).
+
+    Examples
+    --------
+    >>> basic_shares(np.array([[1.0, 2.0], [1.0, 3.0]]), np.array([[[0.0, 1.0], [0.0, 1.0]]]), np.ones(1)).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    rows, groups, members = coefficients.shape
+    solver, count = _solver(), groups * members
+    totals = np.concatenate([values, np.ones(groups)])
+    solver.addRows(len(totals), totals, totals, 0, np.zeros(len(totals), np.int32), _NONE, np.zeros(0))
+    entries = np.concatenate([coefficients.reshape(rows, count), np.ones((1, count))]).T
+    places = np.tile(np.arange(rows + 1, dtype=np.int32), (count, 1))
+    places[:, -1] += np.repeat(np.arange(groups, dtype=np.int32), members)
+    starts = np.arange(count, dtype=np.int32) * (rows + 1)
+    solver.addCols(
+        count, costs.ravel(), np.zeros(count), np.ones(count), entries.size, starts, places.ravel(), entries.ravel()
+    )
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    return np.array(solver.getSolution().col_value).reshape(groups, members)
+
+
 def _extremes(objective: Array, columns: Array) -> NDArray[np.intp]:
     """The best column in every row."""
     return np.unique(np.concatenate([[np.argmin(objective)], np.argmin(columns, axis=1)]).astype(np.intp))

@@ -16,16 +16,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr
-from scipy.optimize import linprog
 
 from .._core.errors import AlgorithmError
 from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
+from ..mixtures.linear import basic_shares
 from ..models.derandomised import Derandomised, disagree, scores_of_disputed
 from ..problem.table import Table
 
@@ -143,16 +142,12 @@ def _basic_solution(rates: Array, weights: Array) -> Array:
     flat = rates.reshape(n_rates, -1)
     flat = flat / np.maximum(np.abs(flat).max(axis=1, keepdims=True), 1e-12)
     flat = flat[_independent(flat)]
-    one_each = sp.kron(sp.eye_array(bins), np.ones((1, members)))
-    wanted = np.tile(weights, bins)
-    parts: Any = [sp.csr_array(flat), one_each]
-    A: Any = sp.csr_array(sp.vstack(parts))
-    b = np.concatenate([flat @ wanted, np.ones(bins)])
+    shares = np.tile(weights, (bins, 1))
     # Any objective gives a corner. Random costs spread the members over the whole score, as a draw would, so that the
     # rates hold beyond these rows; an ordered objective would overfit to the bins.
-    favour = np.random.default_rng(0).exponential(1 / np.maximum(wanted, 1e-6))
-    solved = linprog(favour, A_eq=A, b_eq=b, bounds=(0, 1), method="highs-ds")
-    return (np.asarray(solved.x) if solved.status == 0 else wanted).reshape(bins, members)
+    favour = np.random.default_rng(0).exponential(1 / np.maximum(shares, 1e-6))
+    solved = basic_shares(favour, flat.reshape(-1, bins, members), flat @ shares.ravel())
+    return shares if solved is None else solved
 
 
 def _independent(rows: Array) -> NDArray[np.intp]:
