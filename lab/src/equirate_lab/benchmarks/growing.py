@@ -150,10 +150,9 @@ def cluster(cells: Sequence[Cell]) -> list[Table]:
         for each in found["foretold"]
     ]
     note = (
-        f"Whole fits of 30 features under parity. Measured: {1e6 * costs['row']:.2f} µs a row, {costs['fixed']:.2f} s "
-        f"whatever the rows, {1e3 * costs['message']:.2f} ms of work for a message. Own is the processor time of one "
-        "process, beside the formula; the formula has seen the fits of one process with the fewest and the most rows "
-        "and of two with the fewest. By the clock two cores were shared with others."
+        f"Whole fits of 30 features under parity. Measured: {1e6 * costs['row']:.2f} µs a row and {costs['fixed']:.2f} "
+        "s whatever the rows. Own is the processor time of one process, beside the formula; the formula has seen the "
+        "fits of two processes with the fewest and the most rows. By the clock two cores were shared with others."
     )
     header = ("rows", "processes", "own, s", "formula, s", "apart", "clock, s", "passes", "messages", "MB sent")
     told = (
