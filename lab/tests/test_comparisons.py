@@ -197,8 +197,9 @@ def test_slopes_and_the_picture() -> None:
     import xml.etree.ElementTree as ET
 
     cells = [grown(size) for size in (1e3, 1e4, 1e5, 1e6)]
-    (ours, theirs), _ = growing.slopes(cells).rows, growing.points(cells)
+    (ours, theirs, memory), _ = growing.slopes(cells).rows, growing.points(cells)
     assert ours[-3:] == ("1.00", "1.00", "1.00")
+    assert memory[1:] == ("equirate, memory", "1,000 to 1,000,000", "2 to 2", "0.00", "0.00", "0.00")
     assert theirs[1] == "fairlearn"
     assert ET.fromstring(growing.picture(cells)).tag.endswith("svg")
 
