@@ -8,7 +8,7 @@ all-reduce goes around a ring: 2 (P - 1) steps, each of bytes / P.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,20 +33,17 @@ class FitCosts:
     Attributes
     ----------
     fixed
-        Whatever the number of rows.
+        Whatever the number of rows, with the work for messages.
     row
         For a row.
     messages, bytes_
         All-reduces of a fit, and what they add up.
-    message
-        That a process works for a message, besides what it waits.
     """
 
     fixed: float
     row: float
     messages: int
     bytes_: int
-    message: float = 0.0
 
     def work(self, rows: float, processes: int) -> float:
         """Seconds that one process works.
@@ -56,7 +53,7 @@ class FitCosts:
         >>> FitCosts(0.5, 1e-6, 100, 10**6).work(10**6, 2)
         1.0
         """
-        return self.fixed + self.row * rows / processes + (self.messages * self.message if processes > 1 else 0.0)
+        return self.fixed + self.row * rows / processes
 
     def talk(self, processes: int, latency: float = LATENCY, bandwidth: float = BANDWIDTH) -> float:
         """Seconds of all messages.
@@ -86,18 +83,15 @@ class FitCosts:
 
 
 def costs_of(found: Sequence[dict[str, Any]]) -> FitCosts:
-    """Fit the costs to measured fits of one process with few and many rows, and of two processes with few.
+    """Fit the costs to measured fits of two processes with the fewest and the most rows: these share rows.
 
-    The others, of two processes with more rows and of four, check them.
+    The others, of one process and of four, check them.
     """
-    single = sorted((each["rows"], each["own"]) for each in found if each["processes"] == 1)
-    (few, short), (many, long) = single[0], single[-1]
-    row = max((long - short) / (many - few), 0.0)
     two = [each for each in found if each["processes"] == 2]
     first, last = (chosen(two, key=lambda each: int(each["rows"])) for chosen in (min, max))
-    plain = FitCosts(max(short - few * row, 0.0), row, int(last["messages"]), int(last["bytes"]))
-    message = max(first["own"] - plain.work(first["rows"], 2), 0.0) / max(plain.messages, 1)
-    return replace(plain, message=message)
+    row = max((last["own"] - first["own"]) / (last["rows"] / 2 - first["rows"] / 2), 0.0)
+    fixed = max(first["own"] - row * first["rows"] / 2, 0.0)
+    return FitCosts(fixed, row, int(last["messages"]), int(last["bytes"]))
 
 
 def simulated(ground: Ground, rows: Sequence[int], processes: Sequence[int], repetitions: int) -> Measured:

@@ -15,6 +15,7 @@ from .scaling import curves, slope
 from .timing import spread
 
 Cell = dict[str, Any]
+MEMORY = "equirate, memory"
 FROM = 100_000
 """Rows from which the slope must stay near 1."""
 
@@ -59,7 +60,8 @@ def goals(cells: Sequence[Cell]) -> Table:
 def slopes(cells: Sequence[Cell]) -> Table:
     """The slope of every curve."""
     rows = []
-    for (curve, side), found in curves(cells).items():
+    held = {(curve, MEMORY): found for curve, found in memory(cells).items()}
+    for (curve, side), found in (curves(cells) | held).items():
         sizes, times = zip(*found, strict=True)
         late = [point for point in found if point[0] >= FROM] if curve.startswith("rows") else []
         powers = [_slope(part) for part in (found, found[-2:], late)]
@@ -67,16 +69,26 @@ def slopes(cells: Sequence[Cell]) -> Table:
             (curve, side, f"{sizes[0]:,.0f} to {sizes[-1]:,.0f}", f"{times[0]:.3g} to {times[-1]:.3g}", *powers)
         )
     note = (
-        "The power of the size that processor time grows with, by least squares over all sizes, between the last two, "
-        f"and from {FROM:,} rows on."
+        "The power of the size that processor time (in seconds) or memory beyond the data (in MB) grows with, by least "
+        f"squares over all sizes, between the last two, and from {FROM:,} rows on."
     )
-    header = ("by", "side", "sizes", "seconds", "slope", "last two", "from 100,000 rows")
+    header = ("by", "what", "sizes", "from and to", "slope", "last two", "from 100,000 rows")
     return Table("Slopes", note, header, tuple(rows))
+
+
+def memory(cells: Sequence[Cell]) -> dict[str, list[tuple[float, float]]]:
+    """Megabytes beyond the data by size, for every curve; at least one, because the system counts in pages."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for cell in cells:
+        if cell["part"] == "scaling" and not cell.get("skipped"):
+            beyond = max(cell["facts"]["peak beyond the data, MB"], 1.0)
+            found.setdefault(cell["curve"], []).append((cell["x"], beyond))
+    return {curve: sorted(points) for curve, points in found.items()}
 
 
 def _slope(found: Sequence[tuple[float, float]]) -> str:
     """The slope of some points as text; none for fewer than two."""
-    return f"{slope(*zip(*found, strict=True)):.2f}" if len(found) > 1 else ABSENT
+    return f"{round(slope(*zip(*found, strict=True)), 2) + 0.0:.2f}" if len(found) > 1 else ABSENT  # no -0.00
 
 
 def points(cells: Sequence[Cell]) -> Table:
@@ -150,10 +162,9 @@ def cluster(cells: Sequence[Cell]) -> list[Table]:
         for each in found["foretold"]
     ]
     note = (
-        f"Whole fits of 30 features under parity. Measured: {1e6 * costs['row']:.2f} µs a row, {costs['fixed']:.2f} s "
-        f"whatever the rows, {1e3 * costs['message']:.2f} ms of work for a message. Own is the processor time of one "
-        "process, beside the formula; the formula has seen the fits of one process with the fewest and the most rows "
-        "and of two with the fewest. By the clock two cores were shared with others."
+        f"Whole fits of 30 features under parity. Measured: {1e6 * costs['row']:.2f} µs a row and {costs['fixed']:.2f} "
+        "s whatever the rows. Own is the processor time of one process, beside the formula; the formula has seen the "
+        "fits of two processes with the fewest and the most rows. By the clock two cores were shared with others."
     )
     header = ("rows", "processes", "own, s", "formula, s", "apart", "clock, s", "passes", "messages", "MB sent")
     told = (
@@ -175,8 +186,12 @@ def _bandwidth(value: float | None, processes: int) -> str:
 
 
 def picture(cells: Sequence[Cell]) -> str:
-    """All slopes in one picture, a panel for each size that grows."""
+    """All slopes in one picture: a panel of time and one of memory for each size that grows."""
     lines: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for (curve, side), found in curves(cells).items():
         lines.setdefault(curve, {})[side] = found
-    return panels(lines, dict.fromkeys(lines, "s"))
+    units = dict.fromkeys(lines, "s")
+    for curve, found in memory(cells).items():
+        name = f"{curve.partition(',')[0]}, memory beyond the data"
+        lines[name], units[name] = {OURS: found}, "MB"
+    return panels(lines, units)

@@ -93,7 +93,7 @@ def _regressions(settings: Settings) -> Iterator[Case]:
     for shape in (SHAPES[-1], LARGE):
         if shape.rows <= most:
             source = partial(sources.made_up_halves, shape)
-            measure = partial(whole_fits.two_threads, source=source, kind="dp", repetitions=repeated)
+            measure = partial(whole_fits.two_threads, source=source, kind="dp", repetitions=min(repeated, 3))
             title = f"{shape.title}; two threads beside one"
             yield Case("fits", f"threads-{shape.rows}", title, measure, DEPENDS)
     if most >= 40_000:
