@@ -85,3 +85,19 @@ def test_correlated_features_and_rare_classes_take_few_passes(monkeypatch):
     Multinomial().fit(X, Y)
     assert with_scales <= 30
     assert with_scales < len(passes) - with_scales
+
+
+def test_kinds_count_for_every_class_in_part():
+    """The regression on rows that appear once for each class, weighted by its share."""
+    shares = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.2, 0.7, 0.1], [0.0, 0.0, 0.0, 1.0]])
+    kind = np.arange(N) % 3
+    found = Multinomial().fit_rows(X, kind, W, K, shares=shares)
+    rows, classes = np.nonzero(shares[kind])
+    other = Multinomial().fit(X[rows], classes, W[rows] * shares[kind[rows], classes])
+    np.testing.assert_allclose(found.predict_proba(X), other.predict_proba(X), atol=1e-4)
+
+
+def test_classes_without_a_share_are_not_known():
+    shares = np.array([[0.0, 1.0, 0.0], [0.0, 0.5, 0.5]])
+    found = Multinomial().fit_rows(X, np.arange(N) % 2, W, 3, shares=shares)
+    assert found.classes_.tolist() == [1, 2]

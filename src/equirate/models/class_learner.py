@@ -57,8 +57,7 @@ class ClassPlugInLearner(Learner):
         answers = self._by_answer(costs)
         for m in range(costs.shape[1]):
             expected = expected_costs(searched.joint, rules[:, :, [m]])[:, :, 0]
-            price = answers[:, :, m][:, searched.index].T * searched.weights[:, None]
-            offsets = cheapest_offsets(expected, price)
+            offsets = cheapest_offsets(expected, searched.price(answers[:, :, m]))
             all_rules.append(rules[:, :, [m]] + offsets[None, :, None])
         return [self._family(np.concatenate(all_rules, axis=2), Source.PRICED)]
 
@@ -85,7 +84,8 @@ class ClassPlugInLearner(Learner):
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """By probabilities, where they are known: those of this learner's rows, and given ones."""
         if isinstance(self.posterior, GivenClasses):
-            return lambda members: counted(rows.X, rows.cells, members.rules)  # type: ignore[attr-defined]  # its own
+            given = self.posterior(rows.X, None)
+            return lambda members: counted(given, rows.cells, members.rules)  # type: ignore[attr-defined]  # its own
         if rows.X is not self.rows.X:
             return super().measurer(rows)
         return lambda members: counted(self.probabilities, rows.cells, members.rules)  # type: ignore[attr-defined]
@@ -101,6 +101,8 @@ class Searched:
     joint: Array
     index: NDArray[np.int32]
     weights: Array
+    rows: slice
+    """Those of this process."""
 
     @classmethod
     def of(cls, probabilities: Array, cells: Cells, n_classes: int) -> Searched:
@@ -110,7 +112,11 @@ class Searched:
         rows = slice(-first % step, len(probabilities), step)
         parts = cells.shared.gather((np.array(probabilities[rows]), cells.index[rows], np.array(cells.weights[rows])))
         sampled, index, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return cls(joint(sampled, n_classes), index, weights)
+        return cls(joint(sampled, n_classes), index, weights, rows)
+
+    def price(self, answers: Array) -> Array:
+        """Cost of each answer on each row (rows, classes), from those of each cell (classes, cells)."""
+        return np.asarray(answers[:, self.index].T * self.weights[:, None])
 
 
 def counted(probabilities: Array, cells: Cells, rules: Array) -> Array:

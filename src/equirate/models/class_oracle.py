@@ -333,7 +333,7 @@ def _served(members: Any) -> Members:
 class ClassScoredMembers(Members):
     """Rules on the scores of several classifiers: the class whose score is furthest above its offset.
 
-    ``remembered``: features are row numbers, and each row has its out-of-fold scores.
+    ``remembered``: the last feature is the number of a row, and each row has its out-of-fold scores.
     """
 
     fitted: tuple[ClassFit, ...]
@@ -366,7 +366,7 @@ class ClassScoredMembers(Members):
     def _scores(self, X: Any) -> list[Array]:
         """Scores of each fit (rows, classes)."""
         if self.remembered:
-            rows = np.asarray(X)[:, 0].astype(np.intp)
+            rows = np.asarray(X[:, -1]).astype(np.intp)
             return [each.scores[rows] for each in self.fitted]
         return [each.scorer(X) for each in self.fitted]
 

@@ -23,8 +23,9 @@ from ..data.mapped import is_mapped, scratch
 from ..data.sample import Sample
 from ..players.steps import StepRule
 from .capabilities import Capabilities
+from .class_descents import DescendingLearner, Descents, served
 from .class_learner import ClassPlugInLearner
-from .class_oracle import ClassOracle
+from .class_oracle import ClassOracle, ClassScoredMembers
 from .class_probabilities import CrossFit, Fill, folds_of, parts_of, regressed, unequal_weights, warn_of_rare
 from .class_rules import ClassPosterior, GivenClasses
 from .contract import Learner, Model, Prepared
@@ -54,6 +55,9 @@ class ClassPlugIn(PlugIn):
         posterior, probabilities = setting.estimate_classes(
             rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0
         )
+        if isinstance(self.estimator, Multinomial) and setting.folds == 1:
+            descents = Descents(self.estimator, self._features(rows.sample, rows.trained), folds_of(rows.trained, 1, 0))
+            return DescendingLearner(posterior, probabilities, rows, descents, slice(None), remembered=False)
         return ClassPlugInLearner(posterior, probabilities, rows)
 
     @property
@@ -70,7 +74,13 @@ class ClassPlugIn(PlugIn):
         setting = replace(self, folds=1) if enough and self.folds is None else self
         posterior, probabilities = setting.estimate_classes(sample, cells, seed)
         inputs = GivenClasses(posterior.signatures, posterior.n_classes)
-        return Prepared(GivenClassPlugIn(inputs), probabilities, ClassServing(posterior), setting.folds != 1)
+        descents = None
+        if isinstance(self.estimator, Multinomial):
+            fold = folds_of(cells, fold_count(int(rows), setting.folds), seed)
+            descents = Descents(self.estimator, self._features(sample, cells), fold)
+            probabilities = _numbered(probabilities)
+        model = GivenClassPlugIn(inputs, descents)
+        return Prepared(model, probabilities, ClassServing(posterior), setting.folds != 1)
 
     def estimate_classes(self, sample: Sample, cells: Cells, seed: int) -> tuple[ClassPosterior, Array]:
         """Classifiers for label and signature, and their probabilities for each row (rows, classes + signatures).
@@ -135,6 +145,8 @@ class GivenClassPlugIn(Model):
     """The plug-in of a game in which probabilities replace the features."""
 
     posterior: GivenClasses
+    descents: Descents | None = None
+    """Regressions on the features; the last column has the number of each row then."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -142,8 +154,12 @@ class GivenClassPlugIn(Model):
         return Capabilities(out_of_sample=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Nothing is left to be fitted."""
-        return ClassPlugInLearner(self.posterior, np.asarray(rows.X, dtype=float), rows)
+        """Nothing is left to be fitted but regressions to costs."""
+        probabilities = self.posterior(rows.X, None)
+        if self.descents is None:
+            return ClassPlugInLearner(self.posterior, probabilities, rows)
+        numbers = np.asarray(rows.X[:, -1]).astype(np.intp)
+        return DescendingLearner(self.posterior, probabilities, rows, self.descents, numbers, remembered=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +170,15 @@ class ClassServing:
 
     def __call__(self, members: Any) -> Members:
         """The same rules on features."""
-        return self.posterior.members(members.rules)
+        return served(members) if isinstance(members, ClassScoredMembers) else self.posterior.members(members.rules)
+
+
+def _numbered(probabilities: Array) -> Array:
+    """Probabilities, and the number of each row as a last column."""
+    shape = len(probabilities), probabilities.shape[1] + 1
+    numbered: Array = scratch(shape, np.float64) if is_mapped(probabilities) else np.empty(shape)
+    numbered[:, :-1], numbered[:, -1] = probabilities, np.arange(len(probabilities))
+    return numbered
 
 
 def of_linear(model: Linear, n_classes: int) -> ClassPlugIn:

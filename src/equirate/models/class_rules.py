@@ -71,7 +71,7 @@ def blocks(size: int) -> list[slice]:
 
 @dataclass(frozen=True, eq=False)
 class GivenClasses:
-    """Probabilities of classes and signatures that replace the features."""
+    """Probabilities of classes and signatures that replace the features; further columns are not theirs."""
 
     signatures: Signatures
     n_classes: int
@@ -84,7 +84,7 @@ class GivenClasses:
 
     def __call__(self, X: Any, examples: Examples | None) -> Array:
         """As they are."""
-        return np.asarray(X, dtype=float)
+        return np.asarray(X[:, : self.width], dtype=float)
 
     def members(self, rules: Array) -> ClassPlugInMembers:
         """Rules on these probabilities."""

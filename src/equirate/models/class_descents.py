@@ -1,0 +1,204 @@
+r"""Linear classifiers of several classes by descent on cross-entropy: further columns beside plug-in rules.
+
+In: features, and costs of answers by cell. Out: families of linear classifiers whose costs are small. With
+:math:`g_{ia}` the gain of answer a on row i over its most expensive answer, a regression minimises
+:math:`-\sum_i \sum_a g_{ia} \log p_a(x_i)`, a convex bound on the costs. Where probabilities are not linear in the
+features, as is common for rare classes, plug-in rules estimate them badly for some costs, and such a regression fits
+where the costs are.
+
+A regression costs as much as the probabilities themselves, so there is one only for prices at which plug-in rules gain
+nothing. Offsets of its scores are searched as those of plug-in rules are (`class_offsets`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.cells import Cells
+from ..data.mapped import is_mapped, scratch
+from ..mixtures import Source
+from .class_learner import ClassPlugInLearner
+from .class_offsets import cheapest_offsets
+from .class_oracle import ClassFit, ClassScoredMembers, LinearScores
+from .class_rules import ClassPosterior, GivenClasses, blocks
+from .contract import Choice, Learner
+from .cross_fitting import Certain
+from .members import Members
+from .messages import Family
+from .multinomial import Multinomial
+from .rows import Rows
+from .side_by_side import SideBySide
+from .sklearn_classifiers import Logistic
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Rule = tuple[ClassFit, Array]
+"""A regression, and offsets that are subtracted from its scores."""
+FITS = 4
+"""Largest number of regressions to costs."""
+_GAIN = 1e-4
+"""A plug-in rule gains nothing if it costs less than every known classifier by no more than this."""
+_SAME = 1 - 1e-3
+"""Cosine from which on two cost vectors are treated as the same."""
+_UNSEEN = -1e6
+"""Score of a class that no row gains from: below all others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Descents:
+    """Regressions to costs on one table of features.
+
+    ``fold`` has the fold of each row: where there are several, each row is scored by a regression without its fold.
+    """
+
+    setting: Multinomial
+    X: Any
+    fold: NDArray[np.int8]
+
+    def fit(self, price: Array, cells: Cells, numbers: Index | slice) -> ClassFit:
+        """Fit to the cost of each answer in each cell (cells, classes), on the rows ``numbers`` of the table."""
+        gains = price.max(axis=1, keepdims=True) - price
+        size = gains.sum(axis=1)
+        shares = gains / np.where(size > 0, size, 1.0)[:, None]
+        kind, weights = np.zeros(len(self.fold), dtype=np.int32), np.zeros(len(self.fold))
+        kind[numbers], weights[numbers] = cells.index, cells.weights * size[cells.index]
+        total = cells.shared.total(np.array([cells.weights.sum(), weights.sum()]))
+        weights *= total[0] / total[1]  # the penalty counts as much as that of the labels' regression
+        scores = self._empty(len(shares.T))
+        count = 1 + int(cells.shared.range(0, int(self.fold.max(initial=0)))[1])
+
+        def scorer(weights: Array) -> LinearScores:
+            fitted = self.setting.fit_rows(self.X, kind, weights, len(shares.T), cells.shared, shares)
+            return _linear(fitted, int(self.X.shape[1]), len(shares.T))
+
+        served = scorer(weights)
+        for k in range(count) if count > 1 else [-1]:
+            without = scorer(np.where(self.fold == k, 0.0, weights)) if count > 1 else served
+            for rows in blocks(len(scores)):
+                inside = np.flatnonzero(self.fold[rows] == k) if count > 1 else slice(None)
+                scores[rows][inside] = without(self.X[rows][inside])
+        unused = np.flatnonzero(self.fold < 0) if count > 1 else np.zeros(0, dtype=np.intp)
+        if len(unused):
+            scores[unused] = served(self.X[unused])
+        return ClassFit(served, scores)
+
+    def _empty(self, n_classes: int) -> Array:
+        shape = len(self.fold), n_classes
+        return scratch(shape, np.float64) if is_mapped(self.X) else np.zeros(shape)
+
+
+def _linear(fitted: Logistic | Certain, width: int, n_classes: int) -> LinearScores:
+    """Scores of all classes, from a regression of those that some row gains from."""
+    seen = fitted.classes_.astype(np.intp)
+    coefficients, intercepts = np.zeros((n_classes, width)), np.full(n_classes, _UNSEEN)
+    intercepts[seen] = 0.0
+    if isinstance(fitted, Logistic):
+        both = len(seen) == 2  # one score, half of which counts for the second class and half against the first
+        coefficients[seen] = np.concatenate([-fitted.coef_, fitted.coef_]) / 2 if both else fitted.coef_
+        constants = fitted.intercept_
+        intercepts[seen] = np.concatenate([-constants, constants]) / 2 if both else constants
+    return LinearScores(coefficients, intercepts)
+
+
+class DescendingLearner(ClassPlugInLearner):
+    """Plug-in rules, and regressions to costs at which they gain nothing.
+
+    ``numbers`` are the rows of this learner in the table of the regressions.
+    """
+
+    def __init__(
+        self,
+        posterior: ClassPosterior | GivenClasses,
+        probabilities: Array,
+        rows: Rows,
+        descents: Descents,
+        numbers: Index | slice,
+        remembered: bool,
+    ) -> None:
+        super().__init__(posterior, probabilities, rows)
+        self.descents, self.numbers, self.remembered = descents, numbers, remembered
+        self.fitted: list[ClassFit] = []
+        self.directions: list[Array] = []
+        self.known: list[Array] = []
+
+    def families(self) -> list[Family]:
+        """Those of the plug-in rules."""
+        families = super().families()
+        self.known += [family.sums for family in families]
+        return families
+
+    def respond(self, costs: Array) -> list[Family]:
+        """Answers of the plug-in rules and, once they gain nothing at the first costs, of regressions to them."""
+        families = super().respond(costs)
+        first = costs[:, 0]
+        least = min((float((first @ sums).min()) for sums in self.known), default=np.inf)
+        stalled = float((first @ families[0].sums).min()) >= least - _GAIN
+        rules = []
+        if stalled and len(self.fitted) < FITS and self._new(first):
+            self.fitted.append(self.descents.fit(self._by_answer(costs)[:, :, 0].T, self.rows.trained, self.numbers))
+            rules.append((self.fitted[-1], np.zeros(self.n_classes)))
+        if self.fitted:
+            price = self.searched.price(self._by_answer(costs)[:, :, 0])
+            rules += [(each, self._searched_offsets(each, price)) for each in self.fitted]
+            families.append(Family(self._counts(rules), Source.REFINED, rules))
+        self.known += [family.sums for family in families]
+        return families
+
+    def _new(self, costs: Array) -> bool:
+        """Whether costs have another direction than those of earlier regressions."""
+        size = float(np.linalg.norm(costs))
+        direction = costs / size if size else costs
+        if not size or any(float(direction @ each) > _SAME for each in self.directions):
+            return False
+        self.directions.append(direction)
+        return True
+
+    def _searched_offsets(self, fitted: ClassFit, price: Array) -> Array:
+        """The cheapest offsets on the rows that are searched, of all processes."""
+        own = fitted.scores[self.numbers][self.searched.rows]
+        scores = np.concatenate(self.rows.trained.shared.gather(np.ascontiguousarray(own)))
+        return cheapest_offsets(-scores, price)
+
+    def _counts(self, rules: Sequence[Rule]) -> Array:
+        """Counts of the answers, in blocks of rows."""
+        cells = self.rows.cells
+        counts = np.zeros((cells.n_counts, len(rules)))
+        scores = {id(fitted): fitted.scores[self.numbers] for fitted, _ in rules}
+        for rows in blocks(len(cells.index)):
+            answers = [(scores[id(fitted)][rows] - offsets).argmax(axis=1) for fitted, offsets in rules]
+            counts += cells.take(rows).partial_counts(np.stack(answers, axis=1))
+        return np.asarray(cells.shared.total(counts))
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Rules beside regressions, where there are any."""
+        plain = [k for k, (t, _) in enumerate(chosen) if not isinstance(snapshots[t], list)]
+        descended = [k for k in range(len(chosen)) if k not in set(plain)]
+        if not descended:
+            return super().members(snapshots, chosen)
+        parts: list[Members] = [super().members(snapshots, [chosen[k] for k in plain])] if plain else []
+        rules: list[Rule] = [snapshots[chosen[k][0]][chosen[k][1]] for k in descended]
+        distinct = {id(fitted): fitted for fitted, _ in rules}
+        places = {key: k for k, key in enumerate(distinct)}
+        place = np.array([places[id(fitted)] for fitted, _ in rules], dtype=np.int64)
+        offsets = np.stack([each for _, each in rules], axis=1)
+        parts.append(ClassScoredMembers(tuple(distinct.values()), place, offsets, self.remembered))
+        return SideBySide(tuple(parts), np.argsort([*plain, *descended]).astype(np.int64))
+
+    def measurer(self, rows: Rows) -> Callable[[Members], Array]:
+        """As plug-in rules are measured; regressions by their scores."""
+        rules, others = super().measurer(rows), Learner.measurer(self, rows)
+
+        def sums(members: Members) -> Array:
+            return others(members) if isinstance(members, SideBySide | ClassScoredMembers) else rules(members)
+
+        return sums
+
+
+def served(members: ClassScoredMembers) -> Members:
+    """Members of a game on probabilities, as members that score features."""
+    return replace(members, remembered=False)
