@@ -1,7 +1,7 @@
 r"""Constraints with a margin that depends on the mixture: a multiple of its own standard error.
 
 In: a `MixtureProgramme`, and for each constraint a quadratic form Q with :math:`SE_j(\mu)^2 = \mu^\top Q_j \mu`.
-Out: `Careful`, a programme whose constraints are
+Out: `MarginProgramme`, a programme whose constraints are
 
 .. math:: \phi_j(\mu) + f_j + k_j\, SE_j(\mu) \le v.
 
@@ -9,8 +9,8 @@ A standard error is a norm of a linear function of the mixture, so it is convex,
 
 .. math:: SE(\mu) \ge (Q \mu^0)^\top \mu \,/\, SE(\mu^0)
 
-is a cut that holds for every mixture. `Careful.solve` adds such cuts until they are exact at the solution, so the
-methods for ratios and convex atoms need no change.
+is a cut that holds for every mixture. `MarginProgramme.solve` adds such cuts until they are exact at the solution, so
+the methods for ratios and convex atoms need no change.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Margins:
         return replace(self, forms=self.forms[:, columns[:, None], columns], near=near)
 
 
-class Careful(MixtureProgramme):
+class MarginProgramme(MixtureProgramme):
     """A programme over columns whose constraints have margins."""
 
     def __init__(self, table: Table, rows: Array, cuts: list[Cut], start: Array, margins: Margins) -> None:

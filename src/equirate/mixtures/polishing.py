@@ -16,7 +16,7 @@ from . import branching, convex, ratios
 from .black_boxes import best_for_black_boxes
 from .branching import Effort, Search
 from .convex import Priced
-from .margins import Careful, Margins
+from .margins import MarginProgramme, Margins
 from .programme import Cut, MixtureProgramme, basic
 from .shrinking import Weights
 
@@ -72,7 +72,7 @@ def polish_weights(
     begin = start[usable] / start[usable].sum()
     begin = basic(rows[:, usable], begin) if margins is None else begin
     given = (table, rows[:, usable], [] if cuts is None else cuts, begin)
-    columns = MixtureProgramme(*given) if margins is None else Careful(*given, margins.among(usable))
+    columns = MixtureProgramme(*given) if margins is None else MarginProgramme(*given, margins.among(usable))
     solution = (_local if columns.ratios else _convex)(columns, begin, rounds, tolerance)
     if columns.ratios and search is not None:
         solution = _global(columns, solution, rounds, tolerance, search)

@@ -70,8 +70,8 @@ class Contributions:
 
     def merged(self, parts: Sequence[slice]) -> Contributions:
         """Sum the contributions of groups of features."""
-        joined = [self.features[:, :, part].sum(axis=2) for part in parts]
-        return Contributions(self.base, np.stack(joined, axis=2), self.groups)
+        sums = [self.features[:, :, part].sum(axis=2) for part in parts]
+        return Contributions(self.base, np.stack(sums, axis=2), self.groups)
 
     @staticmethod
     def beside(parts: Sequence[Contributions]) -> Contributions:

@@ -144,8 +144,8 @@ class Design:
 
         threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
         count = W.shape[1]
-        bounded = None if upper is None or lower is None else (_joined(upper, count), _joined(lower, count))
-        return Swept(Seen(_joined(sums, count).astype(float), bounded), _joined(slope, count))
+        bounded = None if upper is None or lower is None else (_untiled(upper, count), _untiled(lower, count))
+        return Swept(Seen(_untiled(sums, count).astype(float), bounded), _untiled(slope, count))
 
     def _counted(self, W: Weights) -> Array:
         tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])
@@ -158,7 +158,7 @@ class Design:
                 run(*self.features, tile, self.cells.index, self._weights[0], sums[k, t], start, stop)
 
         threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
-        return _joined(sums, W.shape[1]).astype(float)
+        return _untiled(sums, W.shape[1]).astype(float)
 
     def _empty_sums(self, shape: tuple[int, int]) -> NDArray[Any]:
         weights = self._weights[0]
@@ -281,13 +281,13 @@ def _tiles(array: Weights, dtype: Any) -> list[Weights]:
     return [np.ascontiguousarray(padded[:, k : k + LANES]) for k in range(0, padded.shape[1], LANES)]
 
 
-def _joined(parts: NDArray[Any], count: int) -> NDArray[Any]:
+def _untiled(parts: NDArray[Any], count: int) -> NDArray[Any]:
     """(blocks, tiles, rows, 16) as (rows, columns): blocks are added up in order, tiles put side by side."""
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
     if len(total) == 1:
         return np.asarray(total[0, :, :count])
-    joined: NDArray[Any] = np.moveaxis(total, 0, 1).reshape(total.shape[1], -1)
-    return joined[:, :count]
+    side_by_side: NDArray[Any] = np.moveaxis(total, 0, 1).reshape(total.shape[1], -1)
+    return side_by_side[:, :count]
 
 
 def _leaner(X: Any, compiled: bool) -> Any:

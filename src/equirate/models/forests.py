@@ -149,7 +149,7 @@ class Forest:
         offset = np.zeros(1 + max(int(part.max(initial=-1)) for part in columns))
         for each, part in zip(forests, columns, strict=True):
             np.add.at(offset, part, each.offset)
-        joined: dict[str, Any] = {
+        concatenated: dict[str, Any] = {
             name: np.concatenate([getattr(each, name) for each in forests])
             for name in ("feature", "threshold", "value", "default_left", "words")
         }
@@ -162,7 +162,7 @@ class Forest:
         ]
         starts = [each.starts[:-1] + shift for each, shift in zip(forests, words, strict=False)]
         return cls(
-            **{**joined, **{name: array.astype(np.int32) for name, array in moved.items()}},
+            **{**concatenated, **{name: array.astype(np.int32) for name, array in moved.items()}},
             category=np.concatenate(category).astype(np.int32),
             starts=np.concatenate([*starts, words[-1:]]).astype(np.int32),
             column=np.concatenate([part[each.column] for each, part in zip(forests, columns, strict=True)]),
