@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -125,3 +126,58 @@ def test_what_it_does_not_declare_is_refused_by_name() -> None:
         eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, model=Stumps(), groups=eq.attr("group")).fit(
             X, Y, sensitive_features={"group": GROUP}
         )
+
+
+@dataclass(frozen=True)
+class ClassTables(Model):
+    """One of three answers for each third of the first feature: every such table."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(exact=True, any_classes=True, rows_per_feature=0)
+
+    def bind(self, rows: Rows, count: int, step: Any, seeds: Any) -> Learner:
+        return ClassTableLearner(rows, count)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTableMembers(Members):
+    """Each looks the answer up by the third that a row is in."""
+
+    tables: NDArray[np.intp]
+    n_classes = 3
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.intp]:
+        return self.tables[:, np.digitize(np.asarray(X)[:, 0], [-0.4, 0.4])].T
+
+    def take(self, indices: Any) -> Members:
+        return ClassTableMembers(self.tables[list(indices)])
+
+
+TABLES = np.array(list(product(range(3), repeat=3)))
+
+
+class ClassTableLearner(StumpLearner):
+    """Compares all tables."""
+
+    def __init__(self, rows: Rows, count: int) -> None:
+        self.every = ClassTableMembers(TABLES)  # type: ignore[assignment]
+        self.sums = rows.cells.sums(self.every.decide(rows.X))
+        self.index = np.zeros(count, dtype=np.intp)
+
+
+def test_a_model_of_another_package_may_take_more_than_two_classes() -> None:
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=N), [-0.8, 0.3])
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.recall(label=0) >= 0.97])
+    solution = eq.solve(problem, X, y, model=ClassTables())
+    decided = ClassTableMembers(TABLES).decide(X)
+    error, recall = (decided != y[:, None]).mean(axis=0), (decided[y == 0] == 0).mean(axis=0)
+    assert recall[np.argmin(error)] < 0.97  # the constraint binds
+    best = linprog(error, A_ub=[-recall], b_ub=[-0.97], A_eq=np.ones((1, len(error))), b_eq=[1.0]).fun
+    assert solution.status.feasible
+    assert solution.status.objective == pytest.approx(best, abs=2e-3)
+    with pytest.raises(eq.AlgorithmError, match="Stumps is for two classes, and y has 3"):
+        eq.solve(problem, X, y, model=Stumps())

@@ -168,7 +168,7 @@ class Cells:
 
         Codes of classes are counted for each answer.
         """
-        if values.dtype.kind == "u" and self.n_classes > 2:
+        if values.dtype.kind in "iu" and self.n_classes > 2:
             return self.partial_counts(values)
         if values.dtype == bool:
             if self._indicator is not None:  # whole numbers below 2^24 are exact in single precision

@@ -46,6 +46,9 @@ class Capabilities:
         Training draws random numbers, so that it needs the estimator's seed.
     missing_values
         Features may be missing.
+    any_classes
+        It takes labels of any number of classes. Others are exchanged for a counterpart (`registry.CLASS_MODELS`), or
+        refused where there are more than two.
     max_categories
         Largest number of different values in a column of categories; None for no limit.
     """
@@ -64,6 +67,7 @@ class Capabilities:
     held_out_prices: bool = False
     random: bool = False
     missing_values: bool = False
+    any_classes: bool = False
     max_categories: int | None = None
 
 

@@ -59,7 +59,7 @@ class ClassOracle(Oracle):
     def capabilities(self) -> Capabilities:
         """Cross-fitted, also for linear classifiers: a class has few rows to choose offsets on."""
         crossed = self.folds != 1
-        return replace(super().capabilities, fitted_before=crossed, out_of_sample=crossed)
+        return replace(super().capabilities, fitted_before=crossed, out_of_sample=crossed, any_classes=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Pass the features to the classifier as given."""
@@ -84,7 +84,7 @@ class ClassRowOracle(Model):
     @property
     def capabilities(self) -> Capabilities:
         """Each row is measured by classifiers that were trained without it."""
-        return Capabilities(out_of_sample=True)
+        return Capabilities(out_of_sample=True, any_classes=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Find the rows by their numbers."""

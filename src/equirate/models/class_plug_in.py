@@ -64,7 +64,7 @@ class ClassPlugIn(PlugIn):
     def capabilities(self) -> Capabilities:
         """Regressions add up over processes that share the rows; other classifiers need all rows in one place."""
         shares = isinstance(self.estimator, Multinomial) and self.group_estimator is None
-        return replace(super().capabilities, shares_rows=shares)
+        return replace(super().capabilities, shares_rows=shares, any_classes=True)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
         """Fit the probabilities, which replace the features in the game."""
@@ -151,7 +151,7 @@ class GivenClassPlugIn(Model):
     @property
     def capabilities(self) -> Capabilities:
         """Each row's probabilities were estimated without it."""
-        return Capabilities(out_of_sample=True)
+        return Capabilities(out_of_sample=True, any_classes=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Nothing is left to be fitted but regressions to costs."""
@@ -203,8 +203,3 @@ def of_oracle(model: Oracle, n_classes: int) -> Model:
     if not hasattr(model.estimator, "predict_proba"):
         return ClassOracle(model.estimator, model.fits, model.folds)
     return ClassPlugIn(model.estimator, folds=model.folds)
-
-
-def as_it_is(model: Model, n_classes: int) -> Model:
-    """A model that takes any number of classes."""
-    return model

@@ -29,16 +29,9 @@ CLASS_MODELS = {
     "equirate.models.linear:Linear": "equirate.models.class_plug_in:of_linear",
     "equirate.models.oracle:Oracle": "equirate.models.class_plug_in:of_oracle",
     "equirate.models.plug_in:PlugIn": "equirate.models.class_plug_in:of_plug_in",
-    "equirate.models.class_plug_in:ClassPlugIn": "equirate.models.class_plug_in:as_it_is",
-    "equirate.models.class_plug_in:GivenClassPlugIn": "equirate.models.class_plug_in:as_it_is",
-    "equirate.models.class_oracle:ClassOracle": "equirate.models.class_plug_in:as_it_is",
-    "equirate.models.class_oracle:ClassRowOracle": "equirate.models.class_plug_in:as_it_is",
-    "equirate.models.class_scores:ClassScores": "equirate.models.class_plug_in:as_it_is",
-    "equirate.models.finite:Finite": "equirate.models.class_plug_in:as_it_is",
     "equirate.torch.model:TorchModel": "equirate.torch.classes:of_torch",
-    "equirate.torch.classes:NetworkPlugIn": "equirate.models.class_plug_in:as_it_is",
 }
-"""Models for more than two classes, by the name of the model for two."""
+"""Counterparts for more than two classes, by the name of the model for two."""
 ORACLE = "equirate.models.oracle:Oracle"
 """The model around any other object with ``fit`` and ``predict``."""
 MEMBERS = {
@@ -132,6 +125,8 @@ def wrap_type(model: Any) -> Model | None:
 
 def for_classes(model: Model, n_classes: int) -> Model:
     """A model for more than two classes; refuses models for two classes, by name."""
+    if model.capabilities.any_classes:
+        return model
     kind = type(model)
     path = CLASS_MODELS.get(f"{kind.__module__}:{kind.__qualname__}")
     if path is None:
