@@ -1,4 +1,4 @@
-"""The certificate of a classifier with a confidence level.
+"""The certificate of a classifier with a confidence level, and the reasons where nothing passed.
 
 In: the result of a method (`folds` or `holdout`). Out: a `Certification`, with the reasons where nothing passed.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..game.status import MIXTURE, SERVED, Status
-from ..judge.certification import Certification
+from ..judge.certification_record import Certification
 from ..judge.certify import Certificates
 from ..judge.evaluation import ConstraintValue, Evaluation
 from ..judge.power import ConstraintPower, assumed_predictions, powers

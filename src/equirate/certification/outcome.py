@@ -17,7 +17,7 @@ from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution
 from ..game.status import Status
-from ..judge.certification import Certification
+from ..judge.certification_record import Certification
 from ..judge.certify import check_confidence
 from ..judge.evaluation import Evaluation
 from ..models.contract import Model

@@ -1,4 +1,4 @@
-"""The trade-off frontier: one batched run over constraint levels, one classifier per level.
+"""The trade-off frontier as users see it: its classifiers judged on rows, as a table and as a picture.
 
 In: a `Training`, and levels. Out: `Frontier`, with what each level's classifier achieves on every part
 of the data; it prints as a table and draws itself with error bars.

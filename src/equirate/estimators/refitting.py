@@ -1,4 +1,4 @@
-"""`fit` of an estimator that is fitted already either succeeds or changes nothing.
+"""`fit` succeeds or changes nothing, and what an interrupted fit leaves behind.
 
 In: an estimator. Out: a context for its ``fit``. A fit that fails, or is interrupted, leaves the estimator as it was.
 The result of an interrupted fit is kept as the attribute ``resume_``.

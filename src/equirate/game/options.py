@@ -1,4 +1,4 @@
-"""The settings of a game as users give them: checked, and turned into players, configurations and rules.
+"""The settings of a game that users give: checked, and turned into players, configurations and rules.
 
 In: `Options`, the arguments of `solve`. Out: an `Algorithm` with its players set, the grid of configurations, and the
 `Rules` of the loop. `solving` calls this.

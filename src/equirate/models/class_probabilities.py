@@ -1,4 +1,4 @@
-"""Probabilities of several classes of rows that were not trained on: the folds, and what fills them in.
+"""Probabilities of several classes, of rows that were not trained on: how given folds are filled in.
 
 In: a classifier or a `Multinomial`, features, cells. Out: a function that writes the probabilities of any target, such
 as the label or the group of each row, and returns the classifier that serves.

@@ -1,4 +1,4 @@
-"""Cross-fitting: every row is predicted by a classifier that was trained without the row's fold.
+"""Cross-fitting: how many folds, and a prediction of every row by a classifier that was trained without its fold.
 
 In: a classifier of scikit-learn (or of `equirate.boosting`) and one table of features. Out: `Trainer`, which trains
 for any target and weights on that table; a library that bins features does so once. The plug-in uses it for the

@@ -1,4 +1,4 @@
-"""One monitored constraint: counts, bounds of its violation, the alarm, and how many more rows a verdict needs.
+"""One monitored constraint: counts, their history, bounds of its violation, the alarm, and rows to a verdict.
 
 In: which new rows are trials and successes of the constraint's proportions. Out: `ConstraintStatus` and, once, `Alarm`.
 

@@ -1,4 +1,4 @@
-r"""The multiplier player: picks :math:`\lambda \ge 0` to maximise the Lagrangian.
+r"""The multiplier player: picks :math:`\lambda \ge 0` within a radius to maximise the Lagrangian.
 
 Multipliers are arrays (rows, configurations) over objective, constraints and couplings; the objective's is 1,
 except for the swap-regret player, who plays it too. The gradient of the Lagrangian is the *residual*

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._core.errors import EquirateError
 from .._core.frames import json_ready, make_frame
-from ..judge.certification import Certification
+from ..judge.certification_record import Certification
 from ..judge.evaluation import Evaluation
 from . import notebook, text, words
 from .facts import Baseline, GameCourse, Origin, Point, RateValue

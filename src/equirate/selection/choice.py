@@ -1,4 +1,4 @@
-"""The outputs of a fit: a mixture, one deterministic classifier and, where rows repeat, the decisions that are served.
+"""The outputs of a fit: mixture, deterministic classifier, decisions served; and the best one without constraints.
 
 In: a `Training` and the `Solution` whose columns are chosen from. Out: `Outcome`, each output with a status of its own.
 The estimators' ``fit`` and `certification` call this.
@@ -17,7 +17,7 @@ from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution, Status
 from ..game.status import SERVED, UNSEEN
-from ..judge.certification import Certification
+from ..judge.certification_record import Certification
 from ..judge.evaluation import Evaluation
 from ..mixtures import PENALTY, largest
 from ..training.training import Training

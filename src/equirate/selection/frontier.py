@@ -1,4 +1,4 @@
-"""A classifier for each level of the constraints, all from one run.
+"""A classifier for each level of the constraints, all from one run: levels checked, solved and chosen.
 
 In: a `Training`, and levels. Out: `LevelChoice`, one for each level. `estimators.frontier` evaluates and shows them.
 """

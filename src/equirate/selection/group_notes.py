@@ -16,7 +16,7 @@ from ..data.examples import Examples
 from ..data.groups import Groups
 from ..game.solution import Solution, Status
 from ..judge.audit import SMALLEST
-from ..judge.certification import Certification
+from ..judge.certification_record import Certification
 from ..language.expressions import Constraint
 from ..language.nodes import Rate
 from ..language.parity import ConstraintFamily

@@ -34,7 +34,7 @@ from .._core.rules import (
 from ..data.labels import MOST as MOST_CLASSES
 from ..game.algorithms import ALGORITHMS
 from ..game.solution import Status
-from ..judge.certification import Certification
+from ..judge.certification_record import Certification
 from ..judge.evaluation import ClassEvaluation
 
 MOST_CONSTRAINTS, MOST_GROUPS, MOST_MEMBERS, MOST_FEATURES = 4096, 1000, 100_000, 10_000_000

@@ -1,4 +1,4 @@
-"""The result of certification: how the classifier was tested, what that means, what it costs, and why it failed.
+"""The record of a certification, as it is printed and saved.
 
 In: numbers of a test. Out: `Certification`, for people, reports and files. `certification.outcome` makes them.
 """
