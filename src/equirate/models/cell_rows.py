@@ -435,8 +435,9 @@ class CellRows:
     def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
         """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
 
-        The scores are overwritten. All rows are above the first threshold. Rows are counted in fine bins; a threshold lies in the middle of the
-        empty bins below the one that it begins with, so that equal scores stay on one side of it.
+        The scores are overwritten. All rows are above the first threshold. Rows are counted in fine bins; a threshold
+        lies in the middle of the empty bins below the one that it begins with, so that equal scores stay on one side of
+        it.
         """
         low, step, place = self._binned(z, self.bins)
         fine = None
