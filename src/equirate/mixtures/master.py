@@ -83,7 +83,7 @@ class Master:
         """
         if not self.table.groups:
             values = [_comparable(*judged(self.table, column)) for column in self.rows.T]
-            return np.eye(1, len(values), values.index(min(values)))[0]
+            return np.asarray(np.eye(1, len(values), values.index(min(values)))[0])
         evaluated = [(column, atoms_at(self.table, column)[1]) for column in self.rows.T]
         objective = [column[0] + self.table.atom_weights[0] @ values for column, values in evaluated]
         violations = [violations_at(self.table, column, values) for column, values in evaluated]
