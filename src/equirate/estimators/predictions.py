@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from .._core.errors import DataError
 from ..data.arrays import to_numpy
@@ -27,7 +26,7 @@ def unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
     """
     if hasattr(estimator, "best_estimator_"):
         return unwrapped(estimator.best_estimator_, X)
-    if not isinstance(estimator, Pipeline):
+    if not _is_pipeline(estimator):
         return estimator, X
     for _, step in estimator.steps[:-1]:
         if step not in (None, "passthrough") and not hasattr(step, "fit_resample"):
@@ -35,11 +34,17 @@ def unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
     return unwrapped(estimator.steps[-1][1], X)
 
 
+def _is_pipeline(estimator: Any) -> bool:
+    from sklearn.pipeline import Pipeline  # imports a quarter of a second's modules, which no fit needs
+
+    return isinstance(estimator, Pipeline)
+
+
 def served(estimator: Any) -> Any:
     """The classifier that decides, without features."""
     if hasattr(estimator, "best_estimator_"):
         return served(estimator.best_estimator_)
-    return served(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
+    return served(estimator.steps[-1][1]) if _is_pipeline(estimator) else estimator
 
 
 def decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> Array:

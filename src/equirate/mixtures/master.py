@@ -20,7 +20,8 @@ from . import convex, ratios
 from .black_boxes import best_for_black_boxes
 from .linear import FEASIBLE
 from .pricing import black_box_prices, local_prices
-from .programme import MixtureProgramme, judged
+from .programme import MixtureProgramme, atoms_at, basic, judged, violations_at
+from .shrinking import shrink_weights
 
 Array = NDArray[np.float64]
 
@@ -76,10 +77,17 @@ class Master:
         self._programme = None if self.black_boxes else MixtureProgramme(table, rows, [], self.weights)
 
     def _start(self) -> Array:
-        """The best single column, or equal weights if no column has a finite value, as a divergence may be infinite."""
-        values = [_comparable(*judged(self.table, column)) for column in self.rows.T]
-        best, count = min(values), len(values)
-        return np.full(count, 1 / count) if np.isinf(best[0]) else np.eye(1, count, values.index(best))[0]
+        """The initial mixture: the best by each column's own values, near which ratios have a good local optimum.
+
+        Linear programmes have no other optima, so there the best single column is enough.
+        """
+        if not self.table.groups:
+            values = [_comparable(*judged(self.table, column)) for column in self.rows.T]
+            return np.asarray(np.eye(1, len(values), values.index(min(values)))[0])
+        evaluated = [(column, atoms_at(self.table, column)[1]) for column in self.rows.T]
+        objective = [column[0] + self.table.atom_weights[0] @ values for column, values in evaluated]
+        violations = [violations_at(self.table, column, values) for column, values in evaluated]
+        return basic(self.rows, shrink_weights(np.array(objective), np.stack(violations, axis=1)).weights)
 
     @property
     def has_ratios(self) -> bool:

@@ -55,8 +55,8 @@ _FEW_CELLS = 64
 """Cells in a block up to which a product for each is faster than sums over all rows."""
 _MANY = 4
 """Rows for each cell and bin from which on cells are counted in all bins at once."""
-_TASK = 1 << 16
-"""Rows that a thread takes at a time; how many threads there are changes no sum."""
+_TASK = 1 << 14
+"""Rows that a thread takes at a time: several for each from 100,000 rows on. The number of threads changes no sum."""
 _LEAST = 1e-150
 """Spread of a feature below which squares are lost."""
 
@@ -244,7 +244,8 @@ class CellRows:
             found[begin] = own
 
         # Sparse rows of a cell are one piece, whose sums are dense: as few of them at a time as can be.
-        threads.each(work, _tasks(len(pieces), _TASK // _BLOCK) if not self.sparse else [])
+        # Every task has moments of its own, so these are larger ones.
+        threads.each(work, _tasks(len(pieces), 4 * _TASK // _BLOCK) if not self.sparse else [])
         for c, a, b in pieces if self.sparse else ():
             two, one = self._piece(a, b, squared)
             second[c] += two
@@ -416,7 +417,7 @@ class CellRows:
         return found
 
     def _binned(self, z: Single, bins: int) -> tuple[float, float, NDArray[np.int32]]:
-        """Where the bins of scores begin, how wide they are, and the bin of every row.
+        """Where the bins of scores begin, how wide they are, and the bin of every row; the scores are overwritten.
 
         Rows without weight make no bins.
         """
@@ -424,16 +425,19 @@ class CellRows:
         low, high = (float(own.min()), float(own.max())) if len(own) else (np.inf, -np.inf)
         low, high = self.shared.range(low, high)
         if self.weights is not None:
-            z = np.clip(z, np.float32(low), np.float32(high))
+            np.clip(z, np.float32(low), np.float32(high), out=z)
         step = (high - low) / bins or 1.0
-        place = ((z - np.float32(low)) * np.float32(1 / step)).astype(np.int32)
+        z -= np.float32(low)
+        z *= np.float32(1 / step)
+        place = z.astype(np.int32)
         return low, step, np.clip(place, 0, bins - 1, out=place)
 
     def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
         """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
 
-        All rows are above the first threshold. Rows are counted in fine bins; a threshold lies in the middle of the
-        empty bins below the one that it begins with, so that equal scores stay on one side of it.
+        The scores are overwritten. All rows are above the first threshold. Rows are counted in fine bins; a threshold
+        lies in the middle of the empty bins below the one that it begins with, so that equal scores stay on one side of
+        it.
         """
         low, step, place = self._binned(z, self.bins)
         fine = None
