@@ -417,7 +417,7 @@ def test_settings_of_a_library_are_saved_by_name_and_others_refused(monkeypatch:
 
 
 def test_folds_of_several_classes_are_trained_as_all_rows_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half as many trees with twice the learning rate lose a rare class: it was predicted with certainty elsewhere."""
+    """Half as many trees with twice the learning rate lose a rare class."""
     from equirate.boosting import light
 
     trained = []
