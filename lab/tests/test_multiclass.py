@@ -117,3 +117,26 @@ def test_a_run_goes_on_where_it_ended() -> None:
     again = comparison.compared(["digits"], 1, ["linear"], PROBLEMS[:2], done=both, keep=lambda made: kept.append(0))
     assert again == both
     assert kept == [1, 2]
+
+
+def test_violations_by_chance_become_smaller_with_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    from equirate_lab.multiclass import chance
+
+    found = []
+    for rows in (200, 20_000):
+        labels = np.arange(rows) % 4
+        monkeypatch.setattr(chance, "load", lambda name, folder, y=labels: Rows(np.zeros((len(y), 1)), y))
+        found.append(chance.by_chance(["made up"], 1)[0])
+    assert found[1].centred < 0.1 * found[0].centred
+    # at the limits: the largest of four binomial errors, some of which point inwards
+    assert 0.3 * np.sqrt(0.25 * 0.75 / 6000) < found[1].at_limits < 0.02
+    assert found[1].centred <= found[1].at_limits
+
+
+def test_whole_fits_are_timed() -> None:
+    from equirate_lab.multiclass import timed, times_table
+
+    found = timed([(3, 300, 3)], repetitions=1)
+    assert [each.problem for each in found] == ["macro-F1", "worst recall", "error, demographic parity"]
+    assert all(each.seconds > 0 and each.regression > 0 for each in found)
+    assert times_table(found).rows[0][1] == "3 classes, 300 rows, 3 features"

@@ -423,6 +423,21 @@ def test_settings_of_a_library_are_saved_by_name_and_others_refused(monkeypatch:
         scikit.read_learner(plain)
 
 
+def test_folds_of_several_classes_are_trained_as_all_rows_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half as many trees with twice the learning rate lose a rare class."""
+    from equirate.boosting import light
+
+    trained = []
+    real = light.LightBins.fit
+    monkeypatch.setattr(light.LightBins, "fit", lambda self, *a: (trained.append(a[3]), real(self, *a))[1])
+    labels = Y + (X[:, 1] > 1)
+    for y, steps in ((labels[:600], 1), (Y[:600], 2)):
+        trained.clear()
+        eq.RateClassifier(ERROR, model=default_trees("lightgbm", n_jobs=1), random_state=0).fit(X[:600], y)
+        rates = [settings.get("learning_rate", 0.1) for settings in trained]
+        assert rates == pytest.approx([0.1 * steps] * 5 + [0.1])
+
+
 def test_bins_are_made_once_for_all_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     from equirate.boosting import light
 

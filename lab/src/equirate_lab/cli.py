@@ -188,6 +188,7 @@ def several_classes(
     ] = None,
     splits: Annotated[int, typer.Option(min=0, help="How many random splits; 0 for the proofs alone.")] = 5,
     seconds: Annotated[float, typer.Option(min=0, help="Seconds of each proof; 0 for none.")] = 10.0,
+    times: Annotated[bool, typer.Option(help="Time whole fits of made-up rows.")] = False,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of the data sets that are not bundled (or EQUIRATE_DATA).")
     ] = None,
@@ -224,7 +225,10 @@ def several_classes(
 
         models = model or ("linear", "trees")
         found = measured.compared(names, splits, models, problems, directory, tell, done, keep)
-        made = [*measured.comparison_tables(found), *made]
+        chance = measured.chance_table(measured.by_chance(names, splits, directory))
+        made = [*measured.comparison_tables(found), chance, *made]
+    if times:
+        made.append(measured.times_table(measured.timed()))
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made))

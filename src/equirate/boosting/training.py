@@ -193,7 +193,7 @@ def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | Non
 
 
 def hasty(settings: Settings) -> dict[str, Any]:
-    """Half as many trees with twice the learning rate: for folds, whose trees are only used for held-out rows."""
+    """Half as many trees with twice the learning rate: for folds of two classes, only used for held-out rows."""
     rate = float(settings.get("learning_rate") or 0.1)
     trees = int(settings.get("n_estimators") or 100)
     if not {"n_estimators", "learning_rate"} >= {name for name in settings if name in _PACES} or rate > MOST_RATE:
@@ -271,7 +271,8 @@ class BinnedTrainer(Trainer):
         else:
             place = target[train]
         used = [(name, rows) for name, rows in zip(names, tests, strict=True) if len(rows)]
-        settings = self.settings if fold is None else {**self.settings, **self.in_folds}
+        # Large steps overshoot where one of several classes is rare: its trees have few rows, and no curvature.
+        settings = self.settings if fold is None or classes > 2 else {**self.settings, **self.in_folds}
         if self.most is not None:  # two classes have one tree per round, more classes have one each
             rounds = self.most // (len(present) if len(present) > 2 else 1)
             settings = {**settings, "n_estimators": min(max(rounds, FEWEST), MOST)}

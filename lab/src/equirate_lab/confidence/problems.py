@@ -193,5 +193,6 @@ CLASS_PROBLEMS = (
         "6 classes, macro recall >= 0.68, n = 2,000",
         (_RECALL(average="macro") >= 0.68,),
         ClassPopulation(2000, 600, _SIX),
+        room=0.0175,  # the macro recall of the best linear classifier of 2,000 rows is 0.6975
     ),
 )

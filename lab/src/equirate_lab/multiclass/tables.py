@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..experiments.tables import Table
+from .chance import ByChance
 from .columns import Proven
 from .comparison import ARGMAX, OURS, PROBLEMS, SHIFT, WAYS, Measured
 from .published import METHODS, Split, printed
+from .times import Timed
 
 _NONE = "–"
 
@@ -105,6 +107,48 @@ def proven_table(found: Sequence[Proven]) -> Table:
         "The best mixture of 160 plug-in rules for macro-F1: its value, how far the proven bound is from it, seconds."
     )
     return Table("Macro-F1 over 160 columns", note, ("data", "classes", "macro-F1", "gap", "seconds"), tuple(rows))
+
+
+def chance_table(found: Sequence[ByChance]) -> Table:
+    """Violations of coverage by chance."""
+    rows = [
+        (
+            each.data.replace("_", "-"),
+            str(each.classes),
+            f"{each.new_rows:,}",
+            _number(each.centred),
+            _number(each.at_limits),
+        )
+        for each in found
+    ]
+    means = [np.mean([each.centred for each in found]), np.mean([each.at_limits for each in found])]
+    rows.append(("mean", "", "", *map(_number, means)))
+    note = (
+        "Mean largest violation of the coverage constraints on new rows of a classifier that keeps them in the "
+        "population: with the shares of the training labels exactly, and with shares at the limits."
+    )
+    return Table(
+        "Coverage: violations by chance", note, ("data", "classes", "new rows", "exact", "at the limits"), tuple(rows)
+    )
+
+
+def times_table(found: Sequence[Timed]) -> Table:
+    """Whole fits in fits of a regression."""
+    rows = [
+        (
+            each.problem,
+            f"{each.classes} classes, {each.rows:,} rows, {each.features} features",
+            f"{each.seconds:.2f}",
+            f"{each.regression:.2f}",
+            f"{each.seconds / each.regression:.1f}",
+        )
+        for each in found
+    ]
+    note = (
+        "Seconds of processor time on one thread, medians of three: a whole fit of the linear model, one "
+        "`LogisticRegression()` of scikit-learn on the same made-up rows, and the ratio."
+    )
+    return Table("Time of a whole fit", note, ("problem", "data", "fit", "one regression", "ratio"), tuple(rows))
 
 
 def _mean_gain(some: Sequence[Measured], over: str) -> float:
