@@ -213,6 +213,44 @@ def staff() -> bytes:
     return delimited(columns, ",").encode("cp1252")
 
 
+def invoices() -> bytes:
+    """German spreadsheet: a title above the header, empty columns, years of two digits, thousands, a total below."""
+    rng, score, group, label = people(21)
+    amounts = [f"{value:,.2f}".translate(str.maketrans(",.", ".,")) for value in rng.uniform(100, 90_000, ROWS)]
+    columns = {
+        "Rechnung": [f"RE-2023/{k:04d}" for k in range(ROWS)],
+        "Datum": dates(rng, "%d.%m.%y"),
+        "Betrag (€)": amounts,
+        "Bonität": [f"{value:.1f}".replace(".", ",") for value in score],
+        "Mahnstufe": rng.integers(0, 4, ROWS),
+        "Region": np.where(rng.random(ROWS) < 0.06, "", np.where(group == "a", "Süd", "Nord")),
+        "Bezahlt": np.where(label, "Ja", "Nein"),
+        "": [""] * ROWS,
+        " ": [""] * ROWS,
+    }
+    title = "Offene Posten 2023;;;;;;;;\r\n;;;;;;;;\r\n"
+    return (title + delimited(columns, ";", "\r\n") + "Summe;;12.345.678,90;;;;;;\r\n").encode("utf-8-sig")
+
+
+def admissions() -> bytes:
+    """American spreadsheet: a name twice, names with commas, words for missing, lines without values at the end."""
+    rng, score, group, label = people(22)
+    days = zip(rng.integers(1, 13, ROWS), rng.integers(1, 29, ROWS), rng.integers(1990, 2005, ROWS), strict=True)
+    incomes = rng.integers(8000, 250_000, ROWS)
+    columns = {
+        "Name": [f'"Doe, Jane {k}"' for k in range(ROWS)],
+        "DOB": [f"{month}/{day}/{year}" for month, day, year in days],
+        "Score": [f"{value:.1f}" for value in score],
+        "Income": [f'"{income:,}"' if k % 29 else "unknown" for k, income in enumerate(incomes)],
+        "Grade": [f"{value:.2f}" if k % 31 else "N.A." for k, value in enumerate(rng.uniform(1, 4, ROWS))],
+        "First Gen?": rng.choice(["Y", "N", "y"], ROWS),
+        "Ethnicity": group,
+        "Admitted": np.where(label, "YES", "no "),
+    }
+    text = delimited(columns, ",", "\r\n").replace("Grade", "Score", 1)
+    return (text + "\r\n,,,,,,,\r\nSource: registrar\r\n").encode("cp1252")
+
+
 MESSY = (
     Messy(
         "bank.csv",
@@ -283,5 +321,19 @@ MESSY = (
         ("--label", "Months", "--positive", "<= 12", "--attributes", "Gender"),
         {"Hired": "date", "Salary": "number", "Bonus": "number", "Review": "number"},
         ("EmployeeID",),
+    ),
+    Messy(
+        "invoices.csv",
+        invoices,
+        ("--label", "Bezahlt", "--positive", "ja", "--attributes", "Region"),
+        {"Datum": "date", "Betrag (€)": "number", "Bonität": "number", "Mahnstufe": "number"},
+        ("Rechnung",),
+    ),
+    Messy(
+        "admissions.csv",
+        admissions,
+        ("--label", "Admitted", "--positive", "yes", "--attributes", "Ethnicity"),
+        {"DOB": "date", "Score": "number", "Income": "number", "Score.1": "number", "First Gen?": "category"},
+        ("Name",),
     ),
 )

@@ -132,7 +132,11 @@ parquet.write_table(pa.table({"a": list(range(1000))}), PARQUET)
         ("empty.csv", b"", "is empty"),
         ("bytes.csv", b"\x89PNG\r\n\x00\x00\x00", "is not a table"),
         ("lines.csv", b"\n\n", "names no columns"),
-        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "line 3 has 3 values, and the header has 2: '1,2,3'; remove the line, or"),
+        (
+            "ragged.csv",
+            b"a,b\n1,2\n1,2,3\n",
+            "line 3 has 3 values, and the header has 2: '1,2,3'; leave such lines out with --drop-ragged",
+        ),
         ("ragged2.csv", b'sep=;\r\n\r\na;b\r\n"1\r\nx";2\r\n1\r\n', "line 6 has 1 values, and the header has 2: '1'"),
         ("ragged3.csv", "a\tb\nå\t2\n1\t2\t3\n".encode("utf-16"), "line 3 has 3 values"),
         ("header.csv", b"a,b\n", "no rows"),
@@ -169,8 +173,8 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    path.write_text("# exported yesterday\nscore,grade\n1,2\n", "utf-8")
-    with pytest.raises(eq.DataError, match=r"does not have; its columns are '# exported yesterday'$"):
+    path.write_text("# exported, yesterday\nscore,grade\n1,2\n", "utf-8")  # it could be a header of two names
+    with pytest.raises(eq.DataError, match=r"does not have; its columns are '# exported', ' yesterday'$"):
         open_source(path).require(["grade"], "--label")
     path.write_text(",".join(f"c{k}" for k in range(30)) + "\n", "utf-8")
     with pytest.raises(eq.DataError, match=r"'c9' and 20 more$"):
@@ -203,3 +207,47 @@ def test_columns_of_parquet_with_one_name_are_refused(tmp_path: Path) -> None:
     parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), path)
     with pytest.raises(eq.DataError, match=r"two columns with the name 'a' \(columns 1 and 2\): rename one"):
         open_source(path)
+
+
+@pytest.mark.parametrize(
+    ("above", "skipped"),
+    [
+        ("", 0),
+        ("Open invoices\n", 1),
+        ("Open invoices;;\n;;\n", 2),
+        ("\nOpen invoices as of May\n\nby;;\n", 4),
+        ("Person;;\n", 1),  # merged cells
+    ],
+)
+def test_lines_above_the_header_are_left_out(tmp_path: Path, above: str, skipped: int) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"{above}age;sex;paid\n31;F;yes\n42;M;no\n", "utf-8")
+    source = open_source(path)
+    assert (source.skipped, source.names) == (skipped, ("age", "sex", "paid"))
+    assert whole(path).to_pydict() == {"age": [31, 42], "sex": ["F", "M"], "paid": ["yes", "no"]}
+
+
+@pytest.mark.parametrize("text", ["a\n1\n2\n", "a,,\n1,2,3\n", ",a\n0,x\n", "a,b\n1,2\n", "a\nx\ny\n"])
+def test_a_header_with_few_names_is_no_title(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text, "utf-8")
+    assert open_source(path).skipped == 0
+    assert "a" in open_source(path).names
+
+
+def test_ragged_lines_are_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n1,2\n3\n4,5\n6,7,8\n9,10\n", "utf-8")
+    source = open_source(path, ReadOptions(drop_ragged=True))
+    expected = {"a": [1, 4, 9], "b": [2, 5, 10]}
+    assert source.table(["a", "b"], {}).to_pydict() == expected
+    kinds = dict.fromkeys("ab", Kind.NUMBER)
+    assert pa.Table.from_batches(list(source.batches(["a", "b"], kinds))).to_pydict() == expected
+    assert ReadOptions.read(source.options.plain()) == source.options
+    before = {key: value for key, value in source.options.plain().items() if key != "drop_ragged"}
+    assert not ReadOptions.read(before).drop_ragged
+    with pytest.raises(eq.DataError, match="line 3 has 1 values"):
+        list(open_source(path).batches(["a", "b"], kinds))
+    path.write_text("a,b\n1,2,3\n4,5,6\n7,8\n", "utf-8")  # most lines: rather the header is wrong
+    with pytest.raises(eq.DataError, match="line 2 has 3 values"):
+        open_source(path, ReadOptions(drop_ragged=True)).table(["a", "b"], {})

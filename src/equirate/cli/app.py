@@ -56,6 +56,9 @@ Number = Annotated[list[str] | None, typer.Option(help="Columns of text that hol
 Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file: . or ,")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file; recognised if not given.")]
 DropUnlabelled = Annotated[bool, typer.Option("--drop-unlabelled", help="Leave out rows without a label.")]
+DropRagged = Annotated[
+    bool, typer.Option("--drop-ragged", help="Leave out lines of a CSV file with more or fewer values than its header.")
+]
 MissingAttributes = Annotated[
     str | None, typer.Option(help="Empty cells of attributes: group (a group of their own), refuse or drop.")
 ]
@@ -113,6 +116,7 @@ def fit(
     decimal: Decimal = None,
     encoding: Encoding = None,
     drop_unlabelled: DropUnlabelled = False,
+    drop_ragged: DropRagged = False,
     missing_attributes: MissingAttributes = None,
     maximize: Maximize = None,
     minimize: Minimize = None,
@@ -158,6 +162,7 @@ def check(
     decimal: Decimal = None,
     encoding: Encoding = None,
     drop_unlabelled: DropUnlabelled = False,
+    drop_ragged: DropRagged = False,
     missing_attributes: MissingAttributes = None,
     maximize: Maximize = None,
     minimize: Minimize = None,
@@ -196,6 +201,7 @@ def frontier(
     decimal: Decimal = None,
     encoding: Encoding = None,
     drop_unlabelled: DropUnlabelled = False,
+    drop_ragged: DropRagged = False,
     missing_attributes: MissingAttributes = None,
     maximize: Maximize = None,
     minimize: Minimize = None,
@@ -410,7 +416,8 @@ def _settings(options: dict[str, Any]) -> Any:
     given = {name: value for name, value in options.items() if name in names}
     for name in ("attributes", "also_feature", "ignore", "category", "date", "number"):
         given[name] = _listed(given[name])
-    given["drop_unlabelled"] = given["drop_unlabelled"] or None
+    for name in ("drop_unlabelled", "drop_ragged"):
+        given[name] = given[name] or None
     settings = file.RunSettings.of(given, {} if options["config"] is None else file.read(options["config"]))
     path: Path | None = options["save_config"]
     if path is not None:

@@ -90,10 +90,11 @@ def check(settings: RunSettings, source: TableSource, features: Sequence[str]) -
     """Read and check a table; if it does not fit into memory, the features of its first rows only."""
     columns = needed(settings, features)
     if is_too_large(source, features):
-        others = source.written(needed(settings, ()), {})
+        others = source.written(needed(settings, ()), {}, lenient=True)
         return checked(settings, source, features, source.first(columns, LOOKED_AT), others)
     # Labels of a CSV file are taken as they are written.
-    return checked(settings, source, features, source.written(columns, {settings.label: Kind.CATEGORY}))
+    written = source.written(columns, {settings.label: Kind.CATEGORY}, lenient=True)
+    return checked(settings, source, features, written)
 
 
 def needed(settings: RunSettings, features: Sequence[str]) -> list[str]:
@@ -263,6 +264,16 @@ def _about_file(source: TableSource, table: Any) -> list[TableFinding]:
         findings.append(
             TableFinding("", f"the file is taken for {encoding}", (("encoding", encoding),), proposed=False)
         )
+    ragged = int((table.schema.metadata or {}).get(b"ragged", 0))
+    if ragged and source.options.drop_ragged:
+        findings.append(TableFinding("", f"{ragged:,} lines with more or fewer values than the header are left out"))
+    elif ragged:
+        line, values = source.ragged_line() or (0, [])
+        shown = source.delimiter.join(values)[:60]
+        what = f"{ragged:,} lines have more or fewer values than the header, the first is line {line:,} ({shown!r})"
+        findings.append(TableFinding("", what, (("drop_ragged", ""),), stops=True))
+    if source.skipped > 1:
+        findings.append(TableFinding("", f"{source.skipped} lines above the header are left out"))
     for new, name in source.renamed.items():
         what = f"the name {name!r} is there more than once: another column of that name is read as {new!r}"
         findings.append(TableFinding("", what, (("ignore", new),), proposed=False))

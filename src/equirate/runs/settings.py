@@ -52,6 +52,7 @@ class RunSettings:
     decimal: str = "."
     encoding: str = ""
     drop_unlabelled: bool = False
+    drop_ragged: bool = False
     missing_attributes: str = "group"
     maximize: str = ""
     minimize: str = ""
@@ -120,7 +121,7 @@ class RunSettings:
         """How the text of the table is to be read."""
         dates = dict(_format_of(text) for text in self.date)
         numbers = dict.fromkeys(self.number, "")
-        return ReadOptions(self.missing, self.decimal, self.encoding, self.category, dates, numbers)
+        return ReadOptions(self.missing, self.decimal, self.encoding, self.category, dates, numbers, self.drop_ragged)
 
     def with_options(self, options: Iterable[tuple[str, str]]) -> Self:
         """The same with more options: lists grow, other values are replaced."""

@@ -40,6 +40,8 @@ class ReadOptions:
     numbers
         Columns of text that hold numbers with signs, such as ``12%`` or ``1.234,5``, with the decimal sign of each;
         recognised if empty.
+    drop_ragged
+        Whether lines of a CSV file with more or fewer values than the header are left out.
     """
 
     missing: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ class ReadOptions:
     categories: tuple[str, ...] = ()
     dates: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
+    drop_ragged: bool = False
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -104,7 +107,9 @@ class ReadOptions:
     @classmethod
     def read(cls, plain: Any) -> Self:
         """Read it from JSON; an error for anything that `plain` does not write."""
-        if not isinstance(plain, dict) or set(plain) != {each.name for each in fields(cls)}:
+        plain = {"drop_ragged": False, **plain} if isinstance(plain, dict) else {}  # earlier versions dropped none
+        dropped = plain.get("drop_ragged")
+        if set(plain) != {each.name for each in fields(cls)} or not isinstance(dropped, bool):
             raise FileError("it is not described how tables are read")
         lists = {name: _texts(plain[name]) for name in ("missing", "categories")}
         pairs = {}
@@ -115,7 +120,7 @@ class ReadOptions:
         if any(style not in STYLES for style in pairs["numbers"].values()):
             raise FileError("it is not described how numbers are written")
         single = dict(zip(("decimal", "encoding"), _texts([plain["decimal"], plain["encoding"]]), strict=True))
-        return cls(**lists, **pairs, **single)  # type: ignore[arg-type]
+        return cls(**lists, **pairs, **single, drop_ragged=dropped)  # type: ignore[arg-type]
 
 
 AS_WRITTEN = ReadOptions()

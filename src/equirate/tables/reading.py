@@ -39,6 +39,7 @@ _DICTIONARY = 2000  # text columns with fewer distinct values are dictionary-enc
 _BLOCK = 4 << 20  # bytes of a CSV file that are parsed together
 _ROWS = 1 << 16  # rows of a Parquet file in a batch
 _LONGEST_HEADER = 1 << 20
+_MOST_TITLES = 20  # lines at the beginning of a CSV file among which the header is looked for
 _DELIMITERS = (",", ";", "\t", "|")
 _SHOWN = 10  # columns that a message lists
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
@@ -117,14 +118,22 @@ class TableSource:
         """
         return self.options.converted(self.written(columns, kinds))
 
-    def written(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
-        """Read some columns, with dates and numbers that need an option still as text."""
+    def written(self, columns: Sequence[str], kinds: Mapping[str, Kind | None], lenient: bool = False) -> pa.Table:
+        """Read some columns, with dates and numbers that need an option still as text.
+
+        ``lenient`` leaves out lines with too many or too few values, if they are the fewer ones; the metadata say how
+        many.
+        """
+        ragged: list[str] | None = [] if lenient or self.options.drop_ragged else None
         with _data_errors(self):
             if self.form is FileForm.CSV:
                 read = arrow_csv.ReadOptions(block_size=_BLOCK, **self._above())
                 with self._text() as stream:
-                    table = arrow_csv.read_csv(stream, read, self._parse(), self._convert(columns, kinds))
-                    table = table.replace_schema_metadata({"encoding": stream.encoding})
+                    table = arrow_csv.read_csv(stream, read, self._parse(ragged), self._convert(columns, kinds))
+                    metadata = {"encoding": stream.encoding, "ragged": str(len(ragged or ()))}
+                    table = table.replace_schema_metadata(metadata)
+                if ragged and len(ragged) > table.num_rows:
+                    raise self.ragged_error()
             else:
                 parts = [part for file in self.files for part in _batches(self, file, columns)]
                 table = pa.Table.from_batches(parts) if parts else None
@@ -154,7 +163,8 @@ class TableSource:
             # One thread and a small block: reading ahead would fill the memory.
             read = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, **self._above())
             with self._text() as stream:
-                batches = arrow_csv.open_csv(stream, read, self._parse(), self._convert(columns, known))
+                parse = self._parse([] if self.options.drop_ragged else None)
+                batches = arrow_csv.open_csv(stream, read, parse, self._convert(columns, known))
                 yield from map(self.options.converted, batches)
 
     def _text(self) -> Utf8:
@@ -186,8 +196,24 @@ class TableSource:
                 pass
         return None
 
-    def _parse(self) -> Any:
-        return arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+    def ragged_error(self) -> DataError:
+        """The error of the first line with more or fewer values than the header."""
+        line, values = self.ragged_line() or (0, [])
+        return DataError(
+            f"{self.path}: line {line:,} has {len(values)} values, and the header has {len(self.header)}: "
+            f"{_shortened(self.delimiter.join(values))!r}; leave such lines out with --drop-ragged, or put values that "
+            f"hold {self.delimiter!r} in double quotes"
+        )
+
+    def _parse(self, ragged: list[str] | None) -> Any:
+        """How lines are parsed; lines with too many or too few values go to ``ragged``, or are an error."""
+
+        def leave_out(row: Any) -> str:
+            ragged.append(row.text)  # type: ignore[union-attr]  # only called with a list
+            return "skip"
+
+        handler = None if ragged is None else leave_out
+        return arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=handler)
 
     def _convert(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> Any:
         types = {name: kind.in_csv for name, kind in kinds.items() if kind is not None and name in columns}
@@ -345,13 +371,49 @@ def _header(path: Path, encoding: str) -> tuple[str, tuple[str, ...], int, int]:
     if declared is not None:
         text = text[declared.end() :]
     body = text.lstrip("\n\r")
-    unquoted = re.sub(r'"[^"]*"', "", body.partition("\n")[0])
-    delimiter = declared[1] if declared is not None else max(_DELIMITERS, key=unquoted.count)
+    delimiter = declared[1] if declared is not None else _delimiter(body.partition("\n")[0])
+    titles = _titles(text, delimiter if declared is not None else "")
+    if titles:
+        body = "".join(text.splitlines(keepends=True)[titles:])
+        delimiter = delimiter if declared is not None else _delimiter(body.partition("\n")[0])
     names = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter), [])
     if not any(names):
         raise DataError(f"{path} is not a table: its first line names no columns")
-    blank = len(text[: len(text) - len(body)].splitlines())
-    return delimiter, tuple(names), int(declared is not None), blank
+    blank = 0 if titles else len(text[: len(text) - len(body)].splitlines())
+    return delimiter, tuple(names), int(declared is not None) + titles, blank
+
+
+def _delimiter(line: str) -> str:
+    """What separates the values of a line: the sign that is there most often outside of quotes."""
+    return max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
+
+
+def _titles(text: str, delimiter: str) -> int:
+    """How many lines are above the header: titles, and cells that spreadsheets merge.
+
+    They are mostly empty, and a line below has at least twice as many cells, none of which is a number.
+    """
+    lines = text.splitlines()[:_MOST_TITLES]
+    rows = [[cell.strip() for cell in _cells(line, delimiter or _delimiter(line))] for line in lines]
+    counts = [sum(map(bool, row)) for row in rows]
+    first = header = next((k for k, count in enumerate(counts) if count), 0)
+    while header < len(rows) and (counts[header] < 2 or 2 * counts[header] < len(rows[header])):
+        wanted = max(2 * counts[header], 2)
+        below = [k for k in range(header + 1, len(rows)) if counts[k] >= wanted]
+        if not below or any(map(_NUMERIC.match, rows[below[0]])):
+            break
+        header = below[0]
+    return 0 if header == first else header
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+_NUMERIC = re.compile(r"[-+]?[\d.,]*\d[\d.,%]*$")
 
 
 _SEPARATOR = re.compile(r'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
@@ -412,14 +474,8 @@ def _data_errors(source: TableSource | Path) -> Iterator[None]:
         if wrong is not None and isinstance(source, TableSource):
             name, wanted = source.header[int(wrong[1])], _WANTED.get(wrong[2], wrong[2])
             raise DataError(f"{path}: column {name!r} holds {wrong[3]!r}, which is no {wanted}") from None
-        ragged = source.ragged_line() if isinstance(source, TableSource) and _RAGGED.search(reason) else None
-        if ragged is not None and isinstance(source, TableSource):
-            line, values = ragged
-            raise DataError(
-                f"{path}: line {line:,} has {len(values)} values, and the header has {len(source.header)}: "
-                f"{_shortened(source.delimiter.join(values))!r}; remove the line, or put values that hold "
-                f"{source.delimiter!r} in double quotes"
-            ) from None
+        if isinstance(source, TableSource) and _RAGGED.search(reason):
+            raise source.ragged_error() from None
         raise DataError(f"{path} cannot be read, or is cut short: {_shortened(reason)}") from None
 
 
