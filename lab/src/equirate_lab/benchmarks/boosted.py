@@ -113,8 +113,7 @@ class Sides:
         try:
             level = STRENGTH if method == "perpetual" else LEVEL
             request = {"method": method, "kind": self.kind, "level": level}
-            warm = None if method in self.seconds else WARM
-            answer = self.ground.asked(environment, parts.arrays(), request, warm=warm)
+            answer = self.ground.asked(environment, parts.arrays(), request, warm=WARM)
         except UnavailableError as error:
             answer = Answer({"error": str(error)}, {})
         if "error" in answer.said:

@@ -114,7 +114,7 @@ RIVALS = {
         Rival(
             "perpetual",
             "perpetual 2.3.0",
-            ("perpetual==2.3.0", "numpy==2.4.6"),
+            ("perpetual==2.3.0", "scikit-learn==1.9.1", "numpy==2.4.6"),
             "run_trees.py",
         ),
         Rival("cooper", "cooper 1.0.1", ("cooper-optim==1.0.1", "torch==2.13.0", "numpy==2.4.6"), "run_cooper.py"),
@@ -190,6 +190,7 @@ class Process:
 
     def __init__(self, rival: Rival, python: Path, folder: Path, threads: int) -> None:
         self.rival, self.folder, self._fresh = rival, folder, False
+        self.warmed: set[str] = set()
         self.errors = (folder / "errors.log").open("w", encoding="utf-8")
         environment = {**os.environ, **thread_variables(threads)}
         environment.pop("PYTHONPATH", None)
