@@ -126,16 +126,19 @@ class Ground:
         *,
         warm: int | None = None,
         turn: int = 0,
+        most: float | None = None,
     ) -> Answer:
         """A rival's answer about some rows; that of an earlier run where the rival is slow (`answers`).
 
         ``warm`` rows are asked about before a method's first answer, to load what is loaded at first use. ``turn``
-        counts equal requests.
+        counts equal requests. A rival that needs more than ``most`` seconds of processor time is unavailable.
         """
         method = str(request["method"])
 
         def ask() -> tuple[dict[str, Any], dict[str, Any]]:
             process = self.given(name, {}, arrays)
+            if most is not None:
+                process.limit(most)
             if warm is not None and method not in process.warmed:
                 process.ask(**request, rows=warm)
                 process.warmed.add(method)
