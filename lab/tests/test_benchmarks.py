@@ -330,6 +330,24 @@ def test_rival_answers(fake: Rival, tmp_path: Path) -> None:
     assert process.process.poll() is not None
 
 
+def test_rival_that_takes_too_long(fake: Rival, tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    if not hasattr(os, "pidfd_open"):  # Linux
+        pytest.skip("needs Linux: the processor time of another process is limited there")
+    text = Path(fake.script).read_text("utf-8").replace('        if request["do"] == "stop"', LOOP)
+    Path(fake.script).write_text(text, "utf-8")
+    with Environments(tmp_path).start(fake, {"record_every": 1, "steps": [1]}, {"X": np.ones((2, 3))}) as process:
+        process.limit(1)
+        assert process.ask(do="grid", rounds=5)["seconds"] == 1.0
+        with pytest.raises(UnavailableError, match=r"a library 1\.0 was not done after 1 s of processor time"):
+            process.ask(do="loop")
+
+
+LOOP = """        while request["do"] == "loop":
+            pass
+        if request["do"] == "stop\""""
+
+
 def test_rival_that_cannot_start(fake: Rival, tmp_path: Path) -> None:
     Path(fake.script).write_text("import no_such_library", "utf-8")
     with (

@@ -50,6 +50,8 @@ WARM = 300
 """Rows of the fits that only load code."""
 ENOUGH = 60.0
 """Seconds of processor time after which a rival is not asked for more splits."""
+LIMIT = 120.0
+"""Seconds of processor time that a rival may take for one split; what it has answered before stays."""
 
 
 def trees(kind: str, level: float, aware: bool) -> eq.RateClassifier:
@@ -113,8 +115,7 @@ class Sides:
         try:
             level = STRENGTH if method == "perpetual" else LEVEL
             request = {"method": method, "kind": self.kind, "level": level}
-            warm = None if method in self.seconds else WARM
-            answer = self.ground.asked(environment, parts.arrays(), request, warm=warm)
+            answer = self.ground.asked(environment, parts.arrays(), request, warm=WARM, most=LIMIT)
         except UnavailableError as error:
             answer = Answer({"error": str(error)}, {})
         if "error" in answer.said:
@@ -131,7 +132,7 @@ class Sides:
         for aware, rivals in ((False, BLIND), (True, AWARE)):
             facts[_ours(aware)] = mean_point(self.points[_ours(aware)])
             for method in rivals:
-                if method not in self.left_out:
+                if method in self.seconds:
                     note = f"{rows:,} rows, {'with' if aware else 'without'} the group when predicting"
                     samples = {OURS: self.seconds[_ours(aware)], method: self.seconds[method]}
                     compared.append(Comparison("whole fit of trees", "s", samples, note))

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -114,7 +116,7 @@ RIVALS = {
         Rival(
             "perpetual",
             "perpetual 2.3.0",
-            ("perpetual==2.3.0", "numpy==2.4.6"),
+            ("perpetual==2.3.0", "scikit-learn==1.9.1", "numpy==2.4.6"),
             "run_trees.py",
         ),
         Rival("cooper", "cooper 1.0.1", ("cooper-optim==1.0.1", "torch==2.13.0", "numpy==2.4.6"), "run_cooper.py"),
@@ -190,6 +192,8 @@ class Process:
 
     def __init__(self, rival: Rival, python: Path, folder: Path, threads: int) -> None:
         self.rival, self.folder, self._fresh = rival, folder, False
+        self.warmed: set[str] = set()
+        self.most = math.inf
         self.errors = (folder / "errors.log").open("w", encoding="utf-8")
         environment = {**os.environ, **thread_variables(threads)}
         environment.pop("PYTHONPATH", None)
@@ -228,6 +232,17 @@ class Process:
             self.process.stdin.flush()
         return self._answer()
 
+    def limit(self, seconds: float) -> None:
+        """End the process if it works for more than so many seconds from now on, where the system can do that."""
+        import resource
+
+        self.most = seconds
+        with suppress(AttributeError, OSError):  # Linux has both
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+            used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            hard = resource.prlimit(self.process.pid, resource.RLIMIT_CPU)[1]
+            resource.prlimit(self.process.pid, resource.RLIMIT_CPU, (math.ceil(used + seconds), hard))
+
     def arrays(self, name: str) -> dict[str, Any]:
         """Arrays that the rival has written."""
         with np.load(self.folder / f"{name}.npz") as stored:
@@ -246,6 +261,8 @@ class Process:
     def _answer(self) -> dict[str, Any]:
         assert self.process.stdout is not None  # opened as a pipe
         line = self.process.stdout.readline()
+        if not line and self.process.wait() == -getattr(signal, "SIGXCPU", 0) != 0:
+            raise UnavailableError(f"{self.rival.title} was not done after {self.most:g} s of processor time")
         if not line:
             said = (self.folder / "errors.log").read_text("utf-8", errors="replace").strip().splitlines()
             raise UnavailableError(f"{self.rival.title} stopped: {said[-1] if said else 'it said nothing'}")

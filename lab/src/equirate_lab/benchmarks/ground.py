@@ -126,17 +126,22 @@ class Ground:
         *,
         warm: int | None = None,
         turn: int = 0,
+        most: float | None = None,
     ) -> Answer:
         """A rival's answer about some rows; that of an earlier run where the rival is slow (`answers`).
 
-        ``warm`` rows are asked about first, to load what is loaded at first use. ``turn`` counts equal requests.
+        ``warm`` rows are asked about before a method's first answer, to load what is loaded at first use. ``turn``
+        counts equal requests. A rival that needs more than ``most`` seconds of processor time is unavailable.
         """
         method = str(request["method"])
 
         def ask() -> tuple[dict[str, Any], dict[str, Any]]:
             process = self.given(name, {}, arrays)
-            if warm is not None:
+            if most is not None:
+                process.limit(most)
+            if warm is not None and method not in process.warmed:
                 process.ask(**request, rows=warm)
+                process.warmed.add(method)
             said = process.ask(**request)
             return said, {} if "error" in said else process.arrays(method)
 
