@@ -1,4 +1,4 @@
-r"""Multinomial logistic regression on standardised features: the probabilities behind a linear model of many classes.
+r"""The solver of multinomial logistic regression for a given penalty, on standardised features.
 
 In: features, classes, weights. Out: a `Logistic`, whose coefficients are in the units of the features as given. The
 rows are read in blocks and only sums over them are kept, so that they may lie in files, and several processes may share

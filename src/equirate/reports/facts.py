@@ -1,4 +1,4 @@
-"""Parts of a report beside the evaluations: rates by slice, a baseline and its different decisions, a frontier.
+"""The facts behind pages, cards and charts: which rates they show for each slice, and decisions that changed.
 
 In: a problem, examples and predictions (0/1, or probabilities of predicting 1). Out: frozen values that hold numbers
 and text only, so that a report needs no data once it is made.

@@ -1,4 +1,4 @@
-"""A report in a terminal: text of at most 100 columns.
+"""A report in a terminal, and the columns of its tables: text of at most 100 columns.
 
 In: a `Report`. Out: its verdict, and tables of the objective, of every constraint and of every slice, aligned.
 """
