@@ -124,7 +124,7 @@ class DescendingLearner(ClassPlugInLearner):
         self.descents, self.numbers, self.remembered = descents, numbers, remembered
         self.fitted: list[ClassFit] = []
         self.directions: list[Array] = []
-        self.known: list[Array] = []
+        self.known: list[Any] = []
 
     def families(self) -> list[Family]:
         """Those of the plug-in rules."""
@@ -187,6 +187,8 @@ class DescendingLearner(ClassPlugInLearner):
         place = np.array([places[id(fitted)] for fitted, _ in rules], dtype=np.int64)
         offsets = np.stack([each for _, each in rules], axis=1)
         parts.append(ClassScoredMembers(tuple(distinct.values()), place, offsets, self.remembered))
+        if not plain:
+            return parts[0]
         return SideBySide(tuple(parts), np.argsort([*plain, *descended]).astype(np.int64))
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:

@@ -121,8 +121,8 @@ def chance_table(found: Sequence[ByChance]) -> Table:
         )
         for each in found
     ]
-    means = [np.mean([each.centred for each in found]), np.mean([each.at_limits for each in found])]
-    rows.append(("mean", "", "", *map(_number, means)))
+    centred, at_limits = (np.mean([getattr(each, name) for each in found]) for name in ("centred", "at_limits"))
+    rows.append(("mean", "", "", _number(centred), _number(at_limits)))
     note = (
         "Mean largest violation of the coverage constraints on new rows of a classifier that keeps them in the "
         "population: with the shares of the training labels exactly, and with shares at the limits."

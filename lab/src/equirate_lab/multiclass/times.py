@@ -61,7 +61,8 @@ def _of_problem(name: str, rows: Rows, repetitions: int) -> Timed:
         clf = eq.RateClassifier(*PROBLEMS[name](), random_state=0)
         ours.append(cpu_seconds(partial(clf.fit, rows.X, rows.y, sensitive_features={"group": rows.group})))
         theirs.append(cpu_seconds(partial(LogisticRegression().fit, rows.X, rows.y)))
-    return Timed(name, rows.n_classes, *rows.X.shape, float(np.median(ours)), float(np.median(theirs)))
+    count, width = rows.X.shape
+    return Timed(name, rows.n_classes, count, width, float(np.median(ours)), float(np.median(theirs)))
 
 
 def made_up(classes: int, count: int, width: int, seed: int = 0) -> Rows:
