@@ -1,6 +1,7 @@
 """Imports point one way, the surface is complete, and the core needs none of the extras."""
 
 import ast
+import builtins
 import importlib
 import pkgutil
 import re
@@ -233,6 +234,14 @@ def test_all_is_complete_and_without_repetition() -> None:
     assert len(set(eq.__all__)) == len(eq.__all__)
     for name in eq.__all__:
         assert hasattr(eq, name)
+
+
+def test_names_that_are_not_there_are_attribute_errors_and_none_takes_the_place_of_a_builtin() -> None:
+    for name in ("nonsense", "_nonsense", "__nonsense__"):
+        with pytest.raises(AttributeError, match=f"'equirate' has no attribute '{name}'"):
+            getattr(eq, name)
+    assert not set(eq.__all__) & set(dir(builtins))
+    assert {"abs", "max", "min"} <= set(dir(eq))
 
 
 @pytest.mark.parametrize(
