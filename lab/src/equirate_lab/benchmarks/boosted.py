@@ -50,7 +50,7 @@ WARM = 300
 """Rows of the fits that only load code."""
 ENOUGH = 60.0
 """Seconds of processor time after which a rival is not asked for more splits."""
-LIMIT = 120.0
+LIMIT = 60.0
 """Seconds of processor time that a rival may take for one split; what it has answered before stays."""
 
 
