@@ -248,8 +248,8 @@ def test_forms_are_the_squared_standard_errors_of_mixtures(constraint) -> None:
     decided = part.members.decide(trial.sample.X) @ mu
     for residual, error in zip(trial.residuals, errors, strict=True):
         found = estimate(residual.expr, trial.sample.examples, decided)
-        # The estimate counts what could have gone unseen, too: a little more.
-        assert error == pytest.approx(found.error, rel=0.05)
+        # The estimate counts what could have gone unseen, too: a little more, less than one example.
+        assert error == pytest.approx(found.error, rel=0.05, abs=1 / N)
         assert error <= found.error * (1 + 1e-3) or constraint.residual.curvature.name != "AFFINE"
 
 

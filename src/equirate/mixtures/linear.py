@@ -307,8 +307,9 @@ def basic_shares(costs: Array, coefficients: Array, values: Array) -> Array | No
 
     Examples
     --------
-    >>> basic_shares(np.array([[1.0, 2.0], [1.0, 3.0]]), np.array([[[0.0, 1.0], [0.0, 1.0]]]), np.ones(1)).tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
+    >>> costs, counted = np.array([[1.0, 2.0], [1.0, 3.0]]), np.array([[[0.0, 1.0], [0.0, 1.0]]])
+    >>> basic_shares(costs, counted, np.ones(1)).astype(int).tolist()
+    [[0, 1], [1, 0]]
     """
     rows, groups, members = coefficients.shape
     solver, count = _solver(), groups * members
