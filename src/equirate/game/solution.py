@@ -45,16 +45,12 @@ _BLOCK = 512
 
 @dataclass(frozen=True, eq=False)
 class Play:
-    """A game that was played: its table, its rules, its configurations, and the record.
-
-    ``training`` is the table of the training data, if multipliers see other data.
-    """
+    """A game that was played: its table, its rules, its configurations, and the record."""
 
     table: Table
     record: Record
     rules: Rules
     configurations: tuple[dict[str, Any], ...]
-    training: Table | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -242,7 +242,7 @@ def solve_on(
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
     columns = record.columns(rates, record.stacked("losses"))
     exact = can.exact or learner.every_sum() is not None
-    played = Play(table, record, rules, tuple(grid), training if trained is not None else None)
+    played = Play(table, record, rules, tuple(grid))
     return Solution(problem, chosen, judge, columns, learner, tuple(record.snapshots), tolerance, exact, played)
 
 
