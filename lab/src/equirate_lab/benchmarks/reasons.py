@@ -44,9 +44,9 @@ REASONS: dict[tuple[str, str, str], tuple[str, str]] = {
         "Not known; the differences are smaller than those between splits",
     ),
     ("boosted", "reductions", "errors"): (
-        "On Adult (.0011) the rule is built on one estimate of the probabilities of label and group, and reductions fit "
-        "trees anew. On Communities & Crime there is one split, and a gap of 0.15 is wider than any level that equirate "
-        "was asked for there (0.12 at most)",
+        "On Adult (.0011) the rule is built on one estimate of the probabilities of label and group, and reductions "
+        "fit trees anew. On Communities & Crime there is one split, and a gap of 0.15 is wider than any level that "
+        "equirate was asked for there (0.12 at most)",
         "By model=LGBMClassifier(), which is fitted for prices as well and takes longer; by measuring a level of 0.3",
     ),
     ("boosted", "threshold_optimizer", "time"): (
@@ -55,8 +55,8 @@ REASONS: dict[tuple[str, str, str], tuple[str, str]] = {
         "No: scores of training rows promise too much",
     ),
     ("boosted", "threshold_optimizer", "errors"): (
-        "It has no tolerance: on Communities & Crime its gap of 0.32 is wider than any level that equirate was asked for "
-        "there (0.12 at most)",
+        "It has no tolerance: on Communities & Crime its gap of 0.32 is wider than any level that equirate was asked "
+        "for there (0.12 at most)",
         "By asking for as much: a level of 0.3 is in the command, but not measured yet",
     ),
     ("boosted", "perpetual", "errors"): (
