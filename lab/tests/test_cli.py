@@ -145,7 +145,16 @@ def test_data_sets_that_are_not_here_are_left_out(
 def _made_up(*_: object, **__: object) -> list[dict[str, Any]]:
     machine = {"processor": "P", "cores": 2, "threads": 1, "system": "S", "python": "3", "numpy": "2", "compiled": True}
     comparison = {"what": "a round", "unit": "ms", "samples": {"equirate": [1.0], "bare products": [0.5]}, "note": ""}
-    found = {"part": "products", "title": "A", "curve": "", "x": 0.0, "quality": {}, "facts": {}, "machine": machine}
+    found = {
+        "name": "products-a",
+        "part": "products",
+        "title": "A",
+        "curve": "",
+        "x": 0.0,
+        "quality": {},
+        "facts": {},
+        "machine": machine,
+    }
     return [{**found, "comparisons": [comparison]}, {**found, "comparisons": [], "skipped": "no network"}]
 
 

@@ -184,7 +184,7 @@ def test_trees_are_a_name_for_the_plug_in_on_lightgbm(monkeypatch: pytest.Monkey
     model: Any = make_model("trees")
     assert isinstance(model, PlugIn)
     assert model.estimator.library == "lightgbm"
-    monkeypatch.setattr("equirate.boosting.installed", lambda name: False)
+    monkeypatch.setattr("equirate.boosting.defaults.installed", lambda name: False)
     fallback: Any = make_model("trees")
     assert isinstance(fallback.estimator, HistGradientBoostingClassifier)
 
