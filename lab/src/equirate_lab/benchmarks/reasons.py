@@ -10,7 +10,7 @@ _CLOSELY = (
 _ONE_STEP = "A pass takes one step of a regression; every regression of the rival is solved to the end"
 REASONS: dict[tuple[str, str, str], tuple[str, str]] = {
     ("fits", "fairlearn", "errors"): (_CLOSELY, "Perhaps by a stronger ridge on few rows; not tried"),
-    ("fits", "sampled", "errors"): (_ONE_STEP, "By more steps a pass, for more time; .0005 at most"),
+    ("fits", "sampled", "errors"): (_ONE_STEP, "By more steps a pass, for more time; .0007 at most"),
     ("fits", "sampled", "time"): (
         "It fits logistic regressions on samples of a few hundred rows; our gate and refining use all rows",
         "By refining on a sample; not tried",
