@@ -41,6 +41,15 @@ def _pool(process: int, others: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(others, thread_name_prefix="equirate")
 
 
+@cache
+def _blas() -> Any:
+    """The BLAS libraries of this process: to look for them takes milliseconds, as long as a small fit's passes."""
+    # scikit-learn depends on it, without type information; only large trainings need it.
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def undisturbed(rows: int, compiled: bool = True) -> Iterator[None]:
     """Keep BLAS to one thread meanwhile, where passes over so many rows have threads of their own.
@@ -58,10 +67,7 @@ def undisturbed(rows: int, compiled: bool = True) -> Iterator[None]:
         yield
         return
     try:
-        # scikit-learn depends on it, without type information; only large trainings need it.
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             yield
     finally:
         _limiting.release()

@@ -47,8 +47,8 @@ class Capabilities:
     missing_values
         Features may be missing.
     any_classes
-        It takes labels of any number of classes. Others are exchanged for a counterpart (`registry.CLASS_MODELS`), or
-        refused where there are more than two.
+        It takes labels of any number of classes. With more than two, others are exchanged for a counterpart
+        (``CLASS_MODELS`` of the registry), or refused.
     max_categories
         Largest number of different values in a column of categories; None for no limit.
     """
