@@ -15,13 +15,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import FileError
-from .._core.rules import FLAG, TEXT, ArrayOf, Fields, ListOf, Whole, maybe
+from .._core.rules import ArrayOf, Fields, Whole
 from ..data.examples import Examples
 from ..data.features import features
 from ..data.labels import MOST
 from ..data.sample import count_rows
 from .members import Members, Written
-from .posterior import Posterior, Signatures, class_chances, takes_anything
+from .posterior import (
+    OPTIONAL_SETTINGS,
+    SETTINGS,
+    SIGNATURE_ARRAYS,
+    Posterior,
+    Signatures,
+    class_chances,
+    takes_anything,
+)
 
 Array = NDArray[np.float64]
 _AT_ONCE = 1 << 18  # expected costs in memory at once: they stay in cache
@@ -129,20 +137,8 @@ class ClassPlugInMembers(Members):
 
     posterior: ClassPosterior | GivenClasses
     rules: Array
-    settings_rule = Fields(
-        {
-            "label": TEXT,
-            "groups": maybe(TEXT),
-            "slices": ListOf(maybe(TEXT), 1000),
-            "baselines": ListOf(TEXT, 1000),
-            "width": Whole(1, 10_000_000),
-            "classes": Whole(3, MOST),
-        },
-        {"label_single": FLAG, "groups_single": FLAG},
-    )
-    array_rules = {  # noqa: RUF012  # frozen like the class
-        **{"costs": ArrayOf("f", 3), "bits": ArrayOf("u", 2), "known": ArrayOf("u", 1), "shares": ArrayOf("f", 1)},
-    }
+    settings_rule = Fields({**SETTINGS, "classes": Whole(3, MOST)}, OPTIONAL_SETTINGS)
+    array_rules = {"costs": ArrayOf("f", 3), **SIGNATURE_ARRAYS}  # noqa: RUF012  # frozen like the class
     nested = "learner."
 
     @property

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from .._core.errors import AlgorithmError
-from .._core.rules import FLAG, TEXT, ArrayOf, Fields, ListOf, Whole, maybe
+from .._core.rules import ArrayOf, Fields
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
@@ -33,7 +33,7 @@ from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted, counted_splits
 from .members import Members, Written
 from .messages import Asked, Seen
-from .posterior import GivenProbabilities, Posterior, Signatures
+from .posterior import OPTIONAL_SETTINGS, SETTINGS, SIGNATURE_ARRAYS, GivenProbabilities, Posterior, Signatures
 from .rows import Rows
 from .sklearn_classifiers import LINEAR
 from .weighted_fit import weight_parameter
@@ -346,19 +346,8 @@ class PlugInMembers(Members):
 
     posterior: Posterior | GivenProbabilities
     k: Array
-    settings_rule = Fields(
-        {
-            "label": TEXT,
-            "groups": maybe(TEXT),
-            "slices": ListOf(maybe(TEXT), 1000),
-            "baselines": ListOf(TEXT, 1000),
-            "width": Whole(1, 10_000_000),
-        },
-        {"label_single": FLAG, "groups_single": FLAG},
-    )
-    array_rules = {  # noqa: RUF012  # frozen like the class
-        **{"costs": ArrayOf("f", 2), "bits": ArrayOf("u", 2), "known": ArrayOf("u", 1), "shares": ArrayOf("f", 1)},
-    }
+    settings_rule = Fields(SETTINGS, OPTIONAL_SETTINGS)
+    array_rules = {"costs": ArrayOf("f", 2), **SIGNATURE_ARRAYS}  # noqa: RUF012  # frozen like the class
     nested = "learner."
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
-from .._core.rules import ArrayOf, Rule, check_arrays
+from .._core.rules import FLAG, TEXT, ArrayOf, ListOf, Rule, Whole, check_arrays, maybe
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
@@ -27,6 +27,20 @@ from .forests import Boosted, Forest, as_boosted
 from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
+
+
+SETTINGS: dict[str, Rule] = {
+    "label": TEXT,
+    "groups": maybe(TEXT),
+    "slices": ListOf(maybe(TEXT), 1000),
+    "baselines": ListOf(TEXT, 1000),
+    "width": Whole(1, 10_000_000),
+}
+"""Rules for the settings of a posterior in a file, for any number of classes."""
+OPTIONAL_SETTINGS: dict[str, Rule] = {"label_single": FLAG, "groups_single": FLAG}
+"""Rules for settings that a file may lack."""
+SIGNATURE_ARRAYS: dict[str, Rule] = {"bits": ArrayOf("u", 2), "known": ArrayOf("u", 1), "shares": ArrayOf("f", 1)}
+"""Rules for the arrays of `Signatures` in a file."""
 
 
 @dataclass(frozen=True, eq=False)
