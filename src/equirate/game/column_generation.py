@@ -230,14 +230,14 @@ class Generation:
 
     def improve(self) -> Mixture:
         """The best mixture of all classifiers of all known families."""
-        mixture = self._mixed()
+        mixture = self._solved_mixture()
         for _ in range(INNER):
             if not self.add(self._cheapest(mixture.prices)):
                 break
-            mixture = self._mixed()
+            mixture = self._solved_mixture()
         return mixture
 
-    def _mixed(self) -> Mixture:
+    def _solved_mixture(self) -> Mixture:
         """The best mixture of the columns, solved for only after columns were added."""
         assert self.master is not None  # `begin` made it
         if self.mixture is None or len(self.mixture.weights) < len(self.places):
@@ -292,7 +292,7 @@ class Generation:
         elif self.table.program.n_constraints > SEVERAL:
             self._smooth = prices[0] if self._smooth is None else (prices[0] + self._smooth) / 2
             asked.append(self._smooth)
-        if self._begins() and not self.master.has_ratios and prices[0][0] > 0:
+        if self._has_label_thresholds_only() and not self.master.has_ratios and prices[0][0] > 0:
             lower = np.ones((len(LOWER), len(prices[0])))
             lower[:, self.table.constraints] = np.array(LOWER)[:, None]
             asked = list(prices[0] * lower)
@@ -300,7 +300,7 @@ class Generation:
         self._asked = self.table.coefficients(np.stack(asked, axis=1)) if self.exact else None
         return table.coefficients(np.stack(asked, axis=1))
 
-    def _begins(self) -> bool:
+    def _has_label_thresholds_only(self) -> bool:
         """Whether there are only the constants and the thresholds of one direction that answers the labels."""
         return [family.source for family in self.families] == [Source.CONSTANT, Source.LABELS]
 
