@@ -109,7 +109,7 @@ def test_one_process_among_others_is_a_process_by_itself(together):
 def test_the_same_number_of_processes_twice_gives_the_same_bits(together):
     first, second = (fitted(together, 3, unequal=True) for _ in range(2))
     for one, other in zip([*first, *first], [*second, *second[1:], second[0]], strict=True):
-        np.testing.assert_array_equal(one[0].members_.rules, other[0].members_.rules)
+        np.testing.assert_array_equal(one[0].members_.costs, other[0].members_.costs)
         np.testing.assert_array_equal(one[0].members_.posterior.label.coef_, other[0].members_.posterior.label.coef_)
         np.testing.assert_array_equal(one[0].weights_, other[0].weights_)
         np.testing.assert_array_equal(numbers(one[1]), numbers(other[1]))

@@ -151,7 +151,7 @@ def test_trees_of_old_files_count_both_sides_alike() -> None:
 
 
 def test_a_rule_is_about_the_log_odds_that_its_costs_ask_for() -> None:
-    found, k = rules(False).contributions(X), rules(False).k
+    found, k = rules(False).contributions(X), rules(False).costs
     assert found is not None
     p = LABEL.predict_proba(X)[:, 1]
     asked = k[0, :2] / (k[0, :2] - k[1, :2])  # the probability of the label from which on predicting 1 costs less

@@ -153,7 +153,7 @@ class _PlugIn(MembersExport):
     """Plug-in rules: 1 where the expected cost of predicting it is negative."""
 
     def __init__(self, members: Any) -> None:
-        self.posterior, self.k = members.posterior, members.k
+        self.posterior, self.costs = members.posterior, members.costs
         learners = [each for each in (self.posterior.label, self.posterior.groups) if each is not None]
         self.missing = all(isinstance(each, Boosted) for each in learners)
 
@@ -172,17 +172,17 @@ class _PlugIn(MembersExport):
 
     def _expected(self, graph: Graph, X: str) -> str:
         """Expected cost of each rule (rows, rules)."""
-        posterior, count = self.posterior, len(self.k) // 2
+        posterior, count = self.posterior, len(self.costs) // 2
         places = np.flatnonzero(np.asarray(posterior.label.classes_) == 1)
         if len(posterior.label.classes_) != 2 or len(places) != 1:
             raise EquirateError(REFUSED.format(reason="their label has one class only"))
         positive = graph.column(_chances(graph, X, posterior.label), int(places[0]))
+        costs = (self.costs[:count], self.costs[count:])
         if posterior.groups is None:
-            without, difference = (graph.constant(part) for part in (self.k[:count], self.k[count:] - self.k[:count]))
+            without, difference = graph.constant(costs[0]), graph.constant(costs[1] - costs[0])
         else:
             groups = _chances(graph, X, posterior.groups)
             seen = np.asarray(posterior.groups.classes_, dtype=int)
-            costs = (self.k[:count], self.k[count:])
             without, label = (graph.op("MatMul", groups, graph.constant(k[seen])) for k in costs)
             difference = graph.op("Sub", label, without)
         return graph.op("Add", without, graph.op("Mul", positive, difference))

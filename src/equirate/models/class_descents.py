@@ -13,7 +13,7 @@ nothing. Offsets of its scores are searched as those of plug-in rules are (`clas
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,13 @@ from ..mixtures import Source
 from .class_learner import ClassPlugInLearner
 from .class_offsets import cheapest_offsets
 from .class_oracle import ClassFit, ClassScoredMembers, LinearScores
-from .class_rules import ClassPosterior, GivenClasses, blocks
+from .class_rules import blocks
 from .contract import Choice, Learner
 from .cross_fitting import Certain
 from .members import Members
 from .messages import Family
 from .multinomial import Multinomial
+from .posterior import GivenProbabilities, Posterior
 from .rows import Rows
 from .side_by_side import SideBySide
 from .sklearn_classifiers import Logistic
@@ -113,7 +114,7 @@ class DescendingLearner(ClassPlugInLearner):
 
     def __init__(
         self,
-        posterior: ClassPosterior | GivenClasses,
+        posterior: Posterior | GivenProbabilities,
         probabilities: Array,
         rows: Rows,
         descents: Descents,
@@ -199,8 +200,3 @@ class DescendingLearner(ClassPlugInLearner):
             return others(members) if isinstance(members, SideBySide | ClassScoredMembers) else rules(members)
 
         return sums
-
-
-def served(members: ClassScoredMembers) -> Members:
-    """Members of a game on probabilities, as members that score features."""
-    return replace(members, remembered=False)

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from ..data.cells import Cells
 from ..mixtures import Source
 from .class_offsets import ROWS, cheapest_offsets, offset_grid
-from .class_rules import ClassPosterior, GivenClasses, blocks, decide, expected_costs, joint
+from .class_rules import ClassPlugInMembers, blocks, decide, expected_costs, joint
 from .contract import Choice, Learner
 from .members import Members
 from .messages import Family
+from .posterior import GivenProbabilities, Posterior
 from .rows import Rows
 
 Array = NDArray[np.float64]
@@ -28,7 +29,7 @@ Array = NDArray[np.float64]
 class ClassPlugInLearner(Learner):
     """Rules as costs (label and signature, answers, rules), all of them bound to rows with known probabilities."""
 
-    def __init__(self, posterior: ClassPosterior | GivenClasses, probabilities: Array, rows: Rows) -> None:
+    def __init__(self, posterior: Posterior | GivenProbabilities, probabilities: Array, rows: Rows) -> None:
         self.posterior, self.probabilities, self.rows = posterior, probabilities, rows
         self.size = len(posterior.signatures)
         self.places, _ = posterior.signatures.of_cells(rows.cells)
@@ -79,16 +80,16 @@ class ClassPlugInLearner(Learner):
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen rules side by side."""
-        return self.posterior.members(np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
+        return ClassPlugInMembers(self.posterior, np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """By probabilities, where they are known: those of this learner's rows, and given ones."""
-        if isinstance(self.posterior, GivenClasses):
+        if isinstance(self.posterior, GivenProbabilities):
             given = self.posterior(rows.X, None)
-            return lambda members: counted(given, rows.cells, members.rules)  # type: ignore[attr-defined]  # its own
+            return lambda members: counted(given, rows.cells, members.costs)  # type: ignore[attr-defined]  # its own
         if rows.X is not self.rows.X:
             return super().measurer(rows)
-        return lambda members: counted(self.probabilities, rows.cells, members.rules)  # type: ignore[attr-defined]
+        return lambda members: counted(self.probabilities, rows.cells, members.costs)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,19 +23,18 @@ from ..data.mapped import is_mapped, scratch
 from ..data.sample import Sample
 from ..players.steps import StepRule
 from .capabilities import Capabilities
-from .class_descents import DescendingLearner, Descents, served
+from .class_descents import DescendingLearner, Descents
 from .class_learner import ClassPlugInLearner
 from .class_oracle import ClassOracle, ClassScoredMembers
 from .class_probabilities import CrossFit, Fill, folds_of, parts_of, regressed, unequal_weights, warn_of_rare
-from .class_rules import ClassPosterior, GivenClasses
 from .contract import Learner, Model, Prepared
 from .cross_fitting import Trainer, fold_count
 from .linear import Linear
 from .members import Members
 from .multinomial import Multinomial
 from .oracle import Oracle
-from .plug_in import MOST_SIGNATURES, PlugIn, fits_closely
-from .posterior import Signatures
+from .plug_in import MOST_SIGNATURES, GivenPlugIn, PlugIn, fits_closely, served
+from .posterior import GivenProbabilities, Posterior, Signatures
 from .rows import Rows
 
 Array = NDArray[np.float64]
@@ -73,16 +72,16 @@ class ClassPlugIn(PlugIn):
         enough = not fits_closely(self.estimator) and rows >= ENOUGH * weights
         setting = replace(self, folds=1) if enough and self.folds is None else self
         posterior, probabilities = setting.estimate_classes(sample, cells, seed)
-        inputs = GivenClasses(posterior.signatures, posterior.n_classes)
+        given = GivenProbabilities(posterior.signatures, posterior.n_classes)
         descents = None
         if isinstance(self.estimator, Multinomial):
             fold = folds_of(cells, fold_count(int(rows), setting.folds), seed)
             descents = Descents(self.estimator, self._features(sample, cells), fold)
             probabilities = _numbered(probabilities)
-        model = GivenClassPlugIn(inputs, descents)
-        return Prepared(model, probabilities, ClassServing(posterior), setting.folds != 1)
+        model = GivenClassPlugIn(given, descents)
+        return Prepared(model, probabilities, partial(_served, posterior), setting.folds != 1)
 
-    def estimate_classes(self, sample: Sample, cells: Cells, seed: int) -> tuple[ClassPosterior, Array]:
+    def estimate_classes(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
         """Classifiers for label and signature, and their probabilities for each row (rows, classes + signatures).
 
         Rows that have no weight are not trained on.
@@ -122,9 +121,9 @@ class ClassPlugIn(PlugIn):
         cells.shared.agree("the features", f"{X.shape[1]} columns")
         return X
 
-    def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> ClassPosterior:
+    def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> Posterior:
         """Both classifiers as one posterior."""
-        return ClassPosterior(label, groups, signatures, int(X.shape[1]), n_classes)
+        return Posterior(label, groups, signatures, int(X.shape[1]), n_classes)
 
     def _filling(
         self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, labels: Fill | None = None
@@ -141,17 +140,11 @@ class ClassPlugIn(PlugIn):
 
 
 @dataclass(frozen=True, eq=False)
-class GivenClassPlugIn(Model):
-    """The plug-in of a game in which probabilities replace the features."""
+class GivenClassPlugIn(GivenPlugIn):
+    """The plug-in of a game in which probabilities of more than two classes replace the features."""
 
-    posterior: GivenClasses
     descents: Descents | None = None
     """Regressions on the features; the last column has the number of each row then."""
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Each row's probabilities were estimated without it."""
-        return Capabilities(out_of_sample=True, any_classes=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Nothing is left to be fitted but regressions to costs."""
@@ -162,15 +155,11 @@ class GivenClassPlugIn(Model):
         return DescendingLearner(self.posterior, probabilities, rows, self.descents, numbers, remembered=True)
 
 
-@dataclass(frozen=True, eq=False)
-class ClassServing:
-    """Gives members of a game on probabilities the classifiers that estimate them."""
-
-    posterior: ClassPosterior
-
-    def __call__(self, members: Any) -> Members:
-        """The same rules on features."""
-        return served(members) if isinstance(members, ClassScoredMembers) else self.posterior.members(members.rules)
+def _served(posterior: Posterior, members: Any) -> Members:
+    """Members of a game on given probabilities as members on features."""
+    if isinstance(members, ClassScoredMembers):
+        return replace(members, remembered=False)
+    return served(posterior, members)
 
 
 def _numbered(probabilities: Array) -> Array:

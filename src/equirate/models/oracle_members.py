@@ -154,7 +154,7 @@ class PlugInRule:
     k: Array
 
     @property
-    def n_features_in_(self) -> int:
+    def n_features_in_(self) -> int | None:
         """Number of features."""
         return self.posterior.width
 

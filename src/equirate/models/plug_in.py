@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from .._core.rules import ArrayOf, Fields
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
-from ..data.sample import Sample
+from ..data.sample import Sample, count_rows
 from ..players.steps import StepRule
 from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
@@ -33,7 +34,15 @@ from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted, counted_splits
 from .members import Members, Written
 from .messages import Asked, Seen
-from .posterior import OPTIONAL_SETTINGS, SETTINGS, SIGNATURE_ARRAYS, GivenProbabilities, Posterior, Signatures
+from .posterior import (
+    OPTIONAL_SETTINGS,
+    SETTINGS,
+    SIGNATURE_ARRAYS,
+    GivenProbabilities,
+    Posterior,
+    Signatures,
+    log_odds_contributions,
+)
 from .rows import Rows
 from .sklearn_classifiers import LINEAR
 from .weighted_fit import weight_parameter
@@ -172,7 +181,8 @@ class PlugIn(Model):
             The model of the game, and the probabilities that replace the features.
         """
         posterior, probabilities = self.estimate(sample, cells, seed)
-        return Prepared(GivenPlugIn(posterior.signatures), probabilities, Serving(posterior))
+        given = GivenProbabilities(posterior.signatures, posterior.n_classes)
+        return Prepared(GivenPlugIn(given), probabilities, partial(served, posterior))
 
     def estimate(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
         """Classifiers for label and signature, and their probabilities for each row (rows, 1 + signatures).
@@ -251,65 +261,56 @@ class PlugIn(Model):
 class GivenPlugIn(Model):
     """The plug-in of a game in which probabilities replace the features."""
 
-    signatures: Signatures
+    posterior: GivenProbabilities
 
     @property
     def capabilities(self) -> Capabilities:
         """Each row's probabilities were estimated without it."""
-        return Capabilities(out_of_sample=True)
+        return Capabilities(out_of_sample=True, any_classes=self.posterior.n_classes > 2)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Nothing is left to be fitted."""
-        return PlugInLearner(GivenProbabilities(self.signatures), rows.X, rows, count)
+        return PlugInLearner(self.posterior, self.posterior(rows.X, None), rows, count)
 
 
-@dataclass(frozen=True, eq=False)
-class Serving:
-    """Gives members of a game on probabilities the classifiers that estimate them."""
-
-    posterior: Posterior
-
-    def __call__(self, members: Any) -> Members:
-        """The same rules on features."""
-        return PlugInMembers(self.posterior, members.k)
+def served(posterior: Posterior, members: Any) -> Members:
+    """Rules of a game on given probabilities as rules on features: those with the classifiers that estimate them."""
+    result: Members = replace(members, posterior=posterior)
+    return result
 
 
 class PlugInLearner(Learner):
-    """Coefficients of the cells (cells, configurations)."""
+    """Costs (label and signature, configurations)."""
 
     def __init__(self, posterior: Posterior | GivenProbabilities, probabilities: Array, rows: Rows, count: int) -> None:
         self.posterior, self.probabilities, self.rows = posterior, probabilities, rows
         self.places, _ = posterior.signatures.of_cells(rows.cells)
-        self.k = np.ones((len(rows.cells), count))
+        self.costs = np.ones((2 * len(posterior.signatures), count))
 
     def answer(self, asked: Asked) -> Seen:
-        """Adopt the costs as coefficients, and predict 1 where the expected cost is negative."""
-        self.k = asked.costs.copy()
-        return Seen(self.rows.cells.sums(expected(self.probabilities, self._by_place(self.k)) < 0))
-
-    def _by_place(self, k: Array) -> Array:
-        return by_place(k, self.places, len(self.posterior.signatures))
+        """Adopt the costs, and predict 1 where the expected cost is negative."""
+        self.costs = by_place(asked.costs, self.places, len(self.posterior.signatures))
+        return Seen(self.rows.cells.sums(expected(self.probabilities, self.costs) < 0))
 
     def resume(self, state: Array) -> None:
-        """Restore the coefficients."""
-        self.k = state.copy()
+        """Restore the costs."""
+        self.costs = state.copy()
 
     def snapshot(self) -> Array:
-        """Copy the coefficients."""
-        return self.k.copy()
+        """Copy the costs."""
+        return self.costs.copy()
 
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop the other configurations."""
-        self.k = self.k[:, columns]
+        self.costs = self.costs[:, columns]
 
     def finite(self) -> NDArray[np.bool_]:
         """Columns without NaN or infinity."""
-        return np.asarray(np.isfinite(self.k).all(axis=0))
+        return np.asarray(np.isfinite(self.costs).all(axis=0))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
-        k = np.stack([snapshots[t][:, c] for t, c in chosen], axis=1)
-        return PlugInMembers(self.posterior, self._by_place(k))
+        return PlugInMembers(self.posterior, np.stack([snapshots[t][:, c] for t, c in chosen], axis=1))
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """On the rows of this learner, by their out-of-fold probabilities."""
@@ -317,7 +318,7 @@ class PlugInLearner(Learner):
             return super().measurer(rows)
 
         def sums(members: Any) -> Array:
-            return rows.cells.sums(expected(self.probabilities, members.k) < 0)
+            return rows.cells.sums(expected(self.probabilities, members.costs) < 0)
 
         return sums
 
@@ -341,23 +342,75 @@ def expected(probabilities: Array, k: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class PlugInMembers(Members):
-    """Plug-in rules, one column of coefficients (label and signature, rules) each."""
+class PosteriorMembers(Members):
+    """Plug-in rules as costs, whose first axis is label and signature, and whose last axis is the rules."""
 
     posterior: Posterior | GivenProbabilities
-    k: Array
-    settings_rule = Fields(SETTINGS, OPTIONAL_SETTINGS)
-    array_rules = {"costs": ArrayOf("f", 2), **SIGNATURE_ARRAYS}  # noqa: RUF012  # frozen like the class
+    costs: Array
     nested = "learner."
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]  # depends on the posterior
+        """Number of classes."""
+        return self.posterior.n_classes
 
     @property
     def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the posterior
         """Whether predicting needs attributes."""
         return self.posterior.needs_attributes
 
+    @property
+    def width(self) -> int | None:
+        """Features of the classifiers."""
+        return self.posterior.width
+
     def __len__(self) -> int:
-        """Count the columns."""
-        return int(self.k.shape[1])
+        """Count the rules."""
+        return int(self.costs.shape[-1])
+
+    def _probabilities(self, X: Any, attributes: Any) -> Array:
+        """Probabilities of the label and of each signature."""
+        examples = None
+        if self.needs_attributes and attributes is not None:
+            examples = Examples.of(np.zeros(count_rows(X)), attributes)
+        return self.posterior(X, examples)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some rules."""
+        return replace(self, costs=self.costs[..., list(indices)])
+
+    def concatenate(self, parts: Sequence[Self]) -> Members | None:
+        """All rules, where they are on the same probabilities."""
+        if not all(part.posterior.signatures is self.posterior.signatures for part in parts):
+            return None
+        return replace(self, costs=np.concatenate([part.costs for part in parts], axis=-1))
+
+    def completed(self, module: Any) -> Members:
+        """Add the module to networks that were read from a file."""
+        return replace(self, posterior=self._fitted.completed(module))
+
+    def plain(self, width: int) -> Written:
+        """Write the classifiers of label and groups as numbers, and the costs."""
+        settings, arrays = self._fitted.plain(width)
+        return Written(self._fitted.kind, settings, {**arrays, "costs": self.costs})
+
+    @property
+    def _fitted(self) -> Posterior:
+        assert isinstance(self.posterior, Posterior)  # rules on given probabilities exist only during a game
+        return self.posterior
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read them back."""
+        return cls(Posterior.read(settings, arrays), arrays["costs"])
+
+
+@dataclass(frozen=True, eq=False)
+class PlugInMembers(PosteriorMembers):
+    """Plug-in rules, one column of coefficients (label and signature, rules) each."""
+
+    settings_rule = Fields(SETTINGS, OPTIONAL_SETTINGS)
+    array_rules = {"costs": ArrayOf("f", 2), **SIGNATURE_ARRAYS}  # noqa: RUF012  # frozen like the class
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the expected coefficient is negative."""
@@ -368,24 +421,16 @@ class PlugInMembers(Members):
         return -self._expected(X, attributes)
 
     def _expected(self, X: Any, attributes: Any) -> Array:
-        return expected(self._probabilities(X, attributes), self.k)
-
-    def _probabilities(self, X: Any, attributes: Any) -> Array:
-        """Probabilities of label 1 and of each signature."""
-        examples = None
-        if self.needs_attributes and attributes is not None:
-            examples = Examples.of(np.zeros(X.shape[0]), attributes)
-        return self.posterior(X, examples)
+        return expected(self._probabilities(X, attributes), self.costs)
 
     def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """Contributions to the label's log-odds, less the threshold that follows from the costs of the row's groups."""
-        posterior = self.posterior
-        label = posterior.label_contributions(X) if isinstance(posterior, Posterior) else None
+        label = log_odds_contributions(self._fitted.label, X)
         if label is None:
             return None
-        probabilities, half = self._probabilities(X, attributes), len(self.k) // 2
-        without = probabilities[:, 1:] @ self.k[:half]
-        difference = probabilities[:, 1:] @ self.k[half:] - without
+        probabilities, half = self._probabilities(X, attributes), len(self.costs) // 2
+        without = probabilities[:, 1:] @ self.costs[:half]
+        difference = probabilities[:, 1:] @ self.costs[half:] - without
         # 1 where p * difference < -without: where p is above (or, for a positive difference, below) a threshold
         with np.errstate(divide="ignore", invalid="ignore"):
             threshold = logit(np.clip(-without / difference, 0, 1))
@@ -398,33 +443,8 @@ class PlugInMembers(Members):
 
     def split_counts(self) -> Array | None:
         """Number of splits by each feature of the trees for label and groups; None where not all are trees."""
-        learners = [getattr(self.posterior, name, None) for name in ("label", "groups")]
+        learners = (self._fitted.label, self._fitted.groups)
         return counted_splits([each for each in learners if each is not None])
-
-    def take(self, indices: Sequence[int]) -> Members:
-        """Keep some columns."""
-        return PlugInMembers(self.posterior, self.k[:, list(indices)])
-
-    def concatenate(self, parts: Sequence[PlugInMembers]) -> Members | None:
-        """All rules, where they are on the same probabilities."""
-        if not all(part.posterior.signatures is self.posterior.signatures for part in parts):
-            return None
-        return PlugInMembers(self.posterior, np.concatenate([part.k for part in parts], axis=1))
-
-    @property
-    def width(self) -> int | None:
-        """Features of the classifiers."""
-        return self.posterior.width
-
-    def plain(self, width: int) -> Written:
-        """Write the classifiers of label and groups as numbers, and the coefficients."""
-        settings, arrays = self.posterior.plain()
-        return Written("posterior", settings, {**arrays, "costs": self.k})
-
-    @classmethod
-    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
-        """Read them back."""
-        return cls(Posterior.read(settings, arrays), arrays["costs"])
 
 
 def fits_closely(estimator: Any) -> bool:

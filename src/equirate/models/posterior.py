@@ -1,7 +1,7 @@
 """The probability of label and groups given the features, on which plug-in rules are based.
 
 In: fitted classifiers for the label and for the signature (slices, and predictions of baselines). Out: `Posterior`,
-which gives each row its probabilities (rows, 1 + signatures): that of label 1, then that of each signature.
+which gives each row its probabilities: those of the label (`label_columns`), then that of each signature.
 """
 
 from __future__ import annotations
@@ -152,25 +152,27 @@ def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.packbits(bits, axis=1))
 
 
+def label_columns(n_classes: int) -> int:
+    """Number of probabilities of the label: one for each class, but of two classes only that of label 1."""
+    return 1 if n_classes == 2 else n_classes
+
+
 @dataclass(frozen=True, eq=False)
 class GivenProbabilities:
-    """Probabilities that replace the features."""
+    """Probabilities that replace the features during a game; further columns are not theirs."""
 
     signatures: Signatures
+    n_classes: int
     needs_attributes = False
 
     @property
     def width(self) -> int:
-        """One probability for the label, and those of the signatures."""
-        return 1 + len(self.signatures)
+        """Number of probabilities of label and signature."""
+        return label_columns(self.n_classes) + len(self.signatures)
 
     def __call__(self, X: Any, examples: Examples | None) -> Array:
         """As they are."""
-        return np.asarray(X, dtype=float)
-
-    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Not available: they exist only during a game."""
-        raise FileError("rules on given probabilities cannot be saved")
+        return np.asarray(X[:, : self.width], dtype=float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +182,13 @@ class Posterior:
     label: Any
     groups: Any
     signatures: Signatures
-    width: int
+    width: int | None
+    n_classes: int = 2
+
+    @property
+    def kind(self) -> str:
+        """The kind of members on these probabilities in a file."""
+        return "posterior" if self.n_classes == 2 else "class_posterior"
 
     @property
     def needs_attributes(self) -> bool:
@@ -188,29 +196,29 @@ class Posterior:
         return bool(len(self.signatures.looked_up))
 
     def __call__(self, X: Any, examples: Examples | None) -> Array:
-        """Probabilities of label 1 and of each signature; ``examples`` hold the attributes."""
-        if self.needs_attributes and examples is None:
-            raise DataError("this classifier looks groups up: give attributes (sensitive_features) when predicting")
+        """Probabilities of the label and of each signature; ``examples`` hold the attributes."""
         learners = [each for each in (self.label, self.groups) if each is not None]
         X = X if all(map(takes_anything, learners)) else features(X)
-        rows = int(X.shape[0])
-        result = np.zeros((rows, 1 + len(self.signatures)))
-        result[:, 0] = class_chances(self.label, X, 2)[:, 1]
+        labels, count = class_chances(self.label, X, self.n_classes), label_columns(self.n_classes)
+        result = np.zeros((len(labels), count + len(self.signatures)))
+        result[:, :count] = labels[:, -count:]
         if self.groups is not None:
-            result[:, 1:] = class_chances(self.groups, X, len(self.signatures))
-        result[:, 1:] = self.signatures.among(result[:, 1:], examples)
+            result[:, count:] = class_chances(self.groups, X, len(self.signatures))
+        result[:, count:] = self.signatures.among(result[:, count:], examples)
         return result
 
-    def label_contributions(self, X: Any) -> Contributions | None:
-        """What each feature adds to the log-odds of label 1 (rows, 1, features); None where that is not known."""
-        return log_odds_contributions(self.label, X)
+    def completed(self, module: Any) -> Posterior:
+        """Add the constructor of a network's module, which files do not hold; other classifiers need nothing."""
+        return self
 
     # -- writing -------------------------------------------------------------------------------------
 
-    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The classifiers as numbers, and their signatures as plain data."""
+    def plain(self, width: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The classifiers as numbers, and their signatures as plain data; ``width`` is the number of features."""
         settings, arrays = self.signatures.plain()
         settings |= {"groups": None, "width": self.width}
+        if self.n_classes > 2:
+            settings["classes"] = self.n_classes
         for name, learner in (("label", self.label), ("groups", self.groups)):
             if learner is not None:
                 kind, single, numbers = _written(learner)
@@ -235,12 +243,7 @@ class Posterior:
                 raise FileError("a plug-in has numbers of a classifier that it does not have")
         if unread:
             raise FileError(f"a plug-in has an array {next(iter(unread))[:60]!r} that this equirate does not know")
-        return cls(learners[0], learners[1], signatures, settings["width"], **cls._more(classes))
-
-    @classmethod
-    def _more(cls, classes: int) -> dict[str, Any]:
-        """Further arguments of a posterior with this number of classes."""
-        return {}
+        return cls(learners[0], learners[1], signatures, settings["width"], classes)
 
 
 def read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Signatures:
@@ -306,8 +309,9 @@ def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], class
 
 def class_chances(learner: Any, X: Any, classes: int) -> Array:
     """Probabilities of the classes 0, 1, ...; 0 for classes that a classifier was not trained on."""
-    result = np.zeros((int(X.shape[0]), classes))
-    result[:, classes_of(learner).astype(np.intp)] = learner.predict_proba(X)
+    probabilities = np.asarray(learner.predict_proba(X))
+    result = np.zeros((len(probabilities), classes))
+    result[:, classes_of(learner).astype(np.intp)] = probabilities
     return result
 
 

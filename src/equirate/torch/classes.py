@@ -22,16 +22,15 @@ from .._core.errors import AlgorithmError, DataError, FileError
 from .._core.rules import TEXT, Fields, ListOf, OneOf, Whole, maybe
 from .._core.seeds import stream
 from ..data.cells import Cells
-from ..data.examples import Examples
 from ..data.labels import MOST
 from ..data.sample import Sample, count_rows
 from ..models.capabilities import Capabilities
 from ..models.class_plug_in import ClassPlugIn
 from ..models.class_probabilities import CrossFit, Fill, parts_of, unequal_weights
-from ..models.class_rules import ClassPlugInMembers, ClassPosterior, check_costs
+from ..models.class_rules import ClassPlugInMembers, check_costs
 from ..models.cross_fitting import Trainer
-from ..models.members import Members, Written
-from ..models.posterior import Signatures, read_signatures
+from ..models.members import Members
+from ..models.posterior import Posterior, Signatures, read_signatures
 from .inputs import Inputs, Loaded, as_rows, device_of, dtype_of, embeds, input_count, inputs_of
 from .learner import default_optimizer
 from .members import DTYPES, MOST_PARAMETERS, TorchMembers, made_by, scored
@@ -73,8 +72,8 @@ class NetworkPlugIn(ClassPlugIn):
         trainer = NetworkTrainer(estimator, X, cells, folds, unused, seed, scores)
         return CrossFit(trainer, unequal_weights(cells, fold))
 
-    def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> ClassPosterior:
-        return NetworkPosterior(label, groups, signatures, 0, n_classes)
+    def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> Posterior:
+        return NetworkPosterior(label, groups, signatures, None, n_classes)
 
 
 class NetworkTrainer(Trainer):
@@ -212,22 +211,30 @@ def _inputs(X: Any, module: torch.nn.Module, device: torch.device) -> Inputs:
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkPosterior(ClassPosterior):
-    """Networks for the label and, where it is not known, for the signature."""
+class NetworkPosterior(Posterior):
+    """Networks for the label and, where it is not known, for the signature; any number of inputs will do."""
 
-    def __call__(self, X: Any, examples: Examples | None) -> Array:
-        """Probabilities of each class and of each signature; ``examples`` hold the attributes."""
-        K, chances = self.n_classes, self.label.predict_proba(X)
-        result = np.zeros((len(chances), K + len(self.signatures)))
-        result[:, :K] = chances
-        if self.groups is not None:
-            result[:, K:] = self.groups.predict_proba(X)
-        result[:, K:] = self.signatures.among(result[:, K:], examples)
-        return result
+    kind = "class_torch"
 
-    def members(self, rules: Array) -> ClassPlugInMembers:
-        """Rules on these probabilities."""
-        return NetworkPlugInMembers(self, rules)
+    def completed(self, module: Any) -> Posterior:
+        """Add the module, or its constructor, to networks that were read from a file."""
+        label, groups = self.label, self.groups
+        label = replace(label, members=label.members.completed(module))
+        if groups is not None:
+            with_groups = groups.members.completed(lambda: with_layer(made_by(module), self.n_classes, groups.count))
+            groups = replace(groups, members=with_groups)
+        return replace(self, label=label, groups=groups)
+
+    def plain(self, width: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The parameters of the networks, and their signatures as plain data."""
+        settings, arrays = self.signatures.plain()
+        settings |= {"classes": self.n_classes, "groups_names": None, "groups_types": None}
+        for name, network in (("label", self.label), ("groups", self.groups)):
+            if network is not None:
+                written = network.members.plain(width)
+                settings |= {f"{name}_{key}": value for key, value in written.settings.items()}
+                arrays |= {f"learner.{name}.{key}": array for key, array in written.arrays.items()}
+        return settings, arrays
 
 
 _NAMES, _TYPES = ListOf(TEXT, MOST_PARAMETERS, 1), ListOf(OneOf(tuple(DTYPES)), MOST_PARAMETERS, 1)
@@ -235,7 +242,7 @@ _NAMES, _TYPES = ListOf(TEXT, MOST_PARAMETERS, 1), ListOf(OneOf(tuple(DTYPES)), 
 
 @dataclass(frozen=True, eq=False)
 class NetworkPlugInMembers(ClassPlugInMembers):
-    """Plug-in rules on the probabilities of networks; files hold tensors and costs, and no code."""
+    """Plug-in rules on the probabilities of networks, read from a file with tensors and costs, and no code."""
 
     settings_rule = Fields(
         {
@@ -248,33 +255,6 @@ class NetworkPlugInMembers(ClassPlugInMembers):
             "classes": Whole(3, MOST),
         }
     )
-
-    @property
-    def width(self) -> int | None:
-        """None: the number of inputs is that of the module."""
-        return None
-
-    def completed(self, module: Any) -> Members:
-        """Add the module, or its constructor, to members that were read from a file."""
-        posterior: Any = self.posterior
-        label, groups, K = posterior.label, posterior.groups, posterior.n_classes
-        label = replace(label, members=label.members.completed(module))
-        if groups is not None:
-            members = groups.members.completed(lambda: with_layer(made_by(module), K, groups.count))
-            groups = replace(groups, members=members)
-        return replace(self, posterior=replace(posterior, label=label, groups=groups))
-
-    def plain(self, width: int) -> Written:
-        """Write the parameters of the networks, and the costs."""
-        posterior: Any = self.posterior
-        settings, arrays = posterior.signatures.plain()
-        settings |= {"classes": posterior.n_classes, "groups_names": None, "groups_types": None}
-        for name, network in (("label", posterior.label), ("groups", posterior.groups)):
-            if network is not None:
-                written = network.members.plain(width)
-                settings |= {f"{name}_{key}": value for key, value in written.settings.items()}
-                arrays |= {f"{self.nested}{name}.{key}": array for key, array in written.arrays.items()}
-        return Written("class_torch", settings, {**arrays, "costs": self.rules})
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
@@ -296,7 +276,7 @@ class NetworkPlugInMembers(ClassPlugInMembers):
             unread -= names
         if unread or (networks[1] is None) != signatures.all_known:
             raise FileError("the networks of a plug-in do not fit together")
-        return cls(NetworkPosterior(networks[0], networks[1], signatures, 0, classes), arrays["costs"])
+        return cls(NetworkPosterior(networks[0], networks[1], signatures, None, classes), arrays["costs"])
 
 
 def _read_network(settings: dict[str, Any], arrays: dict[str, NDArray[Any]], count: int) -> NetworkProbabilities:
