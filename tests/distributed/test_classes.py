@@ -234,14 +234,14 @@ def estimator(**settings):
     ids=["plain", "deterministic", "cross", "holdout"],
 )
 def test_the_same_decisions_from_files_as_from_memory(files, monkeypatch, settings):
-    handed, estimate = [], ClassPlugIn.estimate_classes
+    handed, estimate = [], ClassPlugIn.estimate
 
     def seen(*given):
         found = estimate(*given)
         handed.append(is_mapped(found[1]))
         return found
 
-    monkeypatch.setattr(ClassPlugIn, "estimate_classes", seen)
+    monkeypatch.setattr(ClassPlugIn, "estimate", seen)
     single, weights = X.astype(np.float32), {"sample_weight": WEIGHTS}
     if "confidence_method" in settings:  # the exact test is for rows that count alike
         weights = {}

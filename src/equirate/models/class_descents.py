@@ -27,7 +27,7 @@ from .class_offsets import cheapest_offsets
 from .class_oracle import ClassFit, ClassScoredMembers, LinearScores
 from .class_rules import blocks
 from .contract import Choice, Learner
-from .cross_fitting import Certain
+from .cross_fitting import Certain, Fold
 from .members import Members
 from .messages import Family
 from .multinomial import Multinomial
@@ -59,7 +59,7 @@ class Descents:
 
     setting: Multinomial
     X: Any
-    fold: NDArray[np.int8]
+    fold: Fold
 
     def fit(self, price: Array, cells: Cells, numbers: Index | slice) -> ClassFit:
         """Fit to the cost of each answer in each cell (cells, classes), on the rows ``numbers`` of the table."""

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from ..data.cells import Cells
-from ..data.features import features
 from ..data.mapped import is_mapped, scratch
 from ..data.sample import Sample
 from ..players.steps import StepRule
@@ -26,15 +25,15 @@ from .capabilities import Capabilities
 from .class_descents import DescendingLearner, Descents
 from .class_learner import ClassPlugInLearner
 from .class_oracle import ClassOracle, ClassScoredMembers
-from .class_probabilities import CrossFit, Fill, folds_of, parts_of, regressed, unequal_weights, warn_of_rare
+from .class_probabilities import folds_of, regressed, warn_of_rare
 from .contract import Learner, Model, Prepared
-from .cross_fitting import Trainer, fold_count
+from .cross_fitting import Fill, Fold, fold_count
 from .linear import Linear
 from .members import Members
 from .multinomial import Multinomial
 from .oracle import Oracle
-from .plug_in import MOST_SIGNATURES, GivenPlugIn, PlugIn, fits_closely, served
-from .posterior import GivenProbabilities, Posterior, Signatures
+from .plug_in import GivenPlugIn, PlugIn, fits_closely, served
+from .posterior import GivenProbabilities, Posterior
 from .rows import Rows
 
 Array = NDArray[np.float64]
@@ -46,15 +45,9 @@ ENOUGH = 50
 class ClassPlugIn(PlugIn):
     """Plug-in rules on the probabilities of more than two classes; its settings are those of `PlugIn`."""
 
-    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Fit the probabilities, once."""
-        setting = self
-        if self.folds is None and not fits_closely(self.estimator):
-            setting = replace(self, folds=1)
-        posterior, probabilities = setting.estimate_classes(
-            rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0
-        )
-        if isinstance(self.estimator, Multinomial) and setting.folds == 1:
+    def _learner(self, posterior: Posterior, probabilities: Array, rows: Rows, count: int) -> Learner:
+        """With regressions to costs, for a linear model."""
+        if isinstance(self.estimator, Multinomial) and self.folds == 1:
             descents = Descents(self.estimator, self._features(rows.sample, rows.trained), folds_of(rows.trained, 1, 0))
             return DescendingLearner(posterior, probabilities, rows, descents, slice(None), remembered=False)
         return ClassPlugInLearner(posterior, probabilities, rows)
@@ -71,7 +64,7 @@ class ClassPlugIn(PlugIn):
         rows = cells.shared.total(int((cells.weights > 0).sum()))
         enough = not fits_closely(self.estimator) and rows >= ENOUGH * weights
         setting = replace(self, folds=1) if enough and self.folds is None else self
-        posterior, probabilities = setting.estimate_classes(sample, cells, seed)
+        posterior, probabilities = setting.estimate(sample, cells, seed)
         given = GivenProbabilities(posterior.signatures, posterior.n_classes)
         descents = None
         if isinstance(self.estimator, Multinomial):
@@ -81,62 +74,16 @@ class ClassPlugIn(PlugIn):
         model = GivenClassPlugIn(given, descents)
         return Prepared(model, probabilities, partial(_served, posterior), setting.folds != 1)
 
-    def estimate_classes(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
-        """Classifiers for label and signature, and their probabilities for each row (rows, classes + signatures).
+    def _fold(self, cells: Cells, sizes: NDArray[Any], seed: int) -> Fold:
+        """The fold of each row, over all processes; warns of classes that some folds do not have."""
+        count = fold_count(int(sizes.sum()), self.folds)
+        warn_of_rare(sizes, cells, count)
+        return folds_of(cells, count, seed)
 
-        Rows that have no weight are not trained on.
-        """
-        X = self._features(sample, cells)
-        signatures = Signatures.of(cells, None if self.group_aware else self.groups)
-        _, of = signatures.of_cells(cells)
-        if not signatures.all_known and len(signatures) > MOST_SIGNATURES:
-            raise AlgorithmError(
-                f"the problem has {len(signatures)} combinations of groups, too many to estimate the probability of "
-                f"each (at most {MOST_SIGNATURES}): look them up with groups=, or take fewer"
-            )
-        K, labels = cells.n_classes, cells.labels[cells.index]
-        counts = cells.shared.total(np.bincount(labels[cells.weights > 0], minlength=K))
-        count = fold_count(int(counts.sum()), self.folds)
-        warn_of_rare(counts, cells, count)
-        fold = folds_of(cells, count, seed)
-        shape = len(sample), K + len(signatures)
-        probabilities: Array = scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
-        fill = self._filling(self.estimator, X, cells, fold, seed)
-        label = fill(labels, probabilities[:, :K])
-        groups = None
-        if not signatures.all_known:
-            if self.group_estimator is not None:
-                fill = self._filling(self.group_estimator, X, cells, fold, seed, fill)
-            groups = fill(of.astype(np.int16)[cells.index], probabilities[:, K:])
-        if signatures.all_known or len(signatures.looked_up):
-            probabilities[:, K:] = signatures.among(probabilities[:, K:], sample.examples)
-        return self._posterior(label, groups, signatures, X, K), probabilities
-
-    def _features(self, sample: Sample, cells: Cells) -> Any:
-        """The features that the classifiers are trained on, checked."""
-        for estimator in (self.estimator, self.group_estimator):
-            if estimator is not None and not hasattr(estimator, "predict_proba"):
-                raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
-        X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
-        cells.shared.agree("the features", f"{X.shape[1]} columns")
-        return X
-
-    def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> Posterior:
-        """Both classifiers as one posterior."""
-        return Posterior(label, groups, signatures, int(X.shape[1]), n_classes)
-
-    def _filling(
-        self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, labels: Fill | None = None
-    ) -> Fill:
-        """The function that fills in the probabilities of a classifier; for the groups after that of the labels."""
+    def _filling(self, estimator: Any, X: Any, cells: Cells, fold: Fold, seed: int, labels: Fill | None = None) -> Fill:
         if isinstance(estimator, Multinomial):
             return partial(regressed, estimator, X, cells, fold)
-        weights = unequal_weights(cells, fold)
-        if weights is not None:
-            self._refuse_unweighted()
-        if isinstance(labels, CrossFit):
-            return CrossFit(labels.trainer.for_groups(estimator), weights)
-        return CrossFit(Trainer.of(estimator, X, *parts_of(fold)), weights)
+        return super()._filling(estimator, X, cells, fold, seed, labels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,6 @@ as the label or the group of each row, and returns the classifier that serves.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,49 +16,17 @@ from .._core.errors import EquirateWarning
 from ..data.cells import Cells
 from ..data.splits import split_by_cell
 from .class_rules import blocks
-from .cross_fitting import Trainer
+from .cross_fitting import Fold
 from .multinomial import Multinomial
 from .posterior import class_chances
 
 Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Fill = Callable[[NDArray[Any], Array], Any]
-"""Writes the probabilities of each row's classes, given as codes, and returns the classifier that serves."""
 
 
-def parts_of(fold: NDArray[np.int8]) -> tuple[list[Index], Index]:
-    """The rows of each fold, and those in no fold."""
-    return [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)], np.flatnonzero(fold < 0)
-
-
-def unequal_weights(cells: Cells, fold: NDArray[np.int8]) -> Array | None:
-    """The weights of the rows; None if all rows in folds have equal weights."""
-    weights = cells.weights[fold >= 0]
-    return None if not len(weights) or bool((weights == weights[0]).all()) else cells.weights
-
-
-@dataclass(frozen=True, eq=False)
-class CrossFit:
-    """Fills in out-of-fold probabilities, and returns a classifier trained on all folds."""
-
-    trainer: Trainer
-    weights: Array | None
-
-    def __call__(self, target: NDArray[Any], out: Array) -> Any:
-        """The probabilities of the classes of ``target`` into ``out``."""
-        classes, target = out.shape[1], target.astype(np.intp)
-        crossed = self.trainer.cross_fit(target, self.weights, classes)
-        out[:] = crossed.chances
-        if len(self.trainer.folds) == 1:
-            return crossed.models[0]
-        model, out[self.trainer.rest] = self.trainer.fit(target, self.weights, classes)
-        return model
-
-
-def folds_of(cells: Cells, count: int, seed: int) -> NDArray[np.int8]:
+def folds_of(cells: Cells, count: int, seed: int) -> Fold:
     """The fold of each row, stratified by cell over all processes; -1 for rows without weight."""
     used = cells.weights > 0
-    fold = np.where(used, 0, -1).astype(np.int8)
+    fold = np.where(used, 0, -1).astype(np.int16)
     if count > 1:
         rows = np.flatnonzero(used)
         for k, part in enumerate(split_by_cell(cells.take(rows), [1.0] * count, seed, "folds")):
@@ -68,9 +34,7 @@ def folds_of(cells: Cells, count: int, seed: int) -> NDArray[np.int8]:
     return fold
 
 
-def regressed(
-    setting: Multinomial, X: Any, cells: Cells, fold: NDArray[np.int8], target: NDArray[Any], out: Array
-) -> Any:
+def regressed(setting: Multinomial, X: Any, cells: Cells, fold: Fold, target: NDArray[Any], out: Array) -> Any:
     """Fill in the probabilities of regressions, on the rows of all processes, in blocks; returns that of all rows."""
     classes, shared = out.shape[1], cells.shared
     count = 1 + int(shared.range(0, int(fold.max(initial=0)))[1])

@@ -7,7 +7,7 @@ probabilities of labels and groups, the oracle for the sign of costs, in every r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,10 @@ from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Fold = NDArray[np.int16]
+"""The fold of each row; -1 for rows that are not trained on."""
+Fill = Callable[[NDArray[Any], Array], Any]
+"""Writes the probabilities of each row's classes, given as codes, and returns the classifier that serves."""
 
 FEW, MANY = 5, 2
 """Number of folds for few rows, and for many."""
@@ -59,10 +63,6 @@ class CrossFitted:
 
     chances: Array
     models: tuple[Any, ...]
-
-    def averaged(self) -> Any:
-        """One classifier whose scores are the mean of theirs."""
-        return average_classifiers(self.models)
 
 
 class Trainer:
@@ -130,6 +130,43 @@ class Trainer:
             weighed = None if weights is None else weights[train]
             model = fit_weighted(clone(self.estimator), taken(self.X, train), target[train], weighed)
         return model, [spread(model, taken(self.X, test), classes, len(test)) for test in tests]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Fills in out-of-fold probabilities, and returns a classifier that serves: one trained on all folds.
+
+    With ``average_trees`` it is the mean of those of the folds where they are trees.
+    """
+
+    trainer: Trainer
+    weights: Array | None
+    average_trees: bool = False
+
+    def __call__(self, target: NDArray[Any], out: Array) -> Any:
+        """The probabilities of the classes of ``target`` into ``out``; a single column is for class 1 of two."""
+        columns, target = out.shape[1], target.astype(np.intp)
+        classes = max(columns, 2)
+        crossed = self.trainer.cross_fit(target, self.weights, classes)
+        out[:] = crossed.chances[:, -columns:]
+        if len(self.trainer.folds) == 1:
+            return crossed.models[0]
+        if self.average_trees and all(isinstance(model, Boosted) for model in crossed.models):
+            return average_classifiers(crossed.models)
+        model, probabilities = self.trainer.fit(target, self.weights, classes)
+        out[self.trainer.rest] = probabilities[:, -columns:]
+        return model
+
+
+def parts_of(fold: Fold) -> tuple[list[Index], Index]:
+    """The rows of each fold, and those in no fold."""
+    return [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)], np.flatnonzero(fold < 0)
+
+
+def unequal_weights(cells: Cells) -> Array | None:
+    """The weights of the rows; None if all rows that have weight have the same."""
+    weights = cells.weights[cells.weights > 0]
+    return None if not len(weights) or bool((weights == weights[0]).all()) else cells.weights
 
 
 @dataclass(frozen=True)

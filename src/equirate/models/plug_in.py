@@ -24,14 +24,15 @@ from .._core.rules import ArrayOf, Fields
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
+from ..data.mapped import is_mapped, scratch
 from ..data.sample import Sample, count_rows
 from ..players.steps import StepRule
 from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
 from .contract import Array, Choice, Learner, Model, Prepared
 from .contributions import Contributions
-from .cross_fitting import Trainer, fold_count, make_folds
-from .forests import Boosted, counted_splits
+from .cross_fitting import CrossFit, Fill, Fold, Trainer, fold_count, make_folds, parts_of, unequal_weights
+from .forests import counted_splits
 from .members import Members, Written
 from .messages import Asked, Seen
 from .posterior import (
@@ -41,6 +42,7 @@ from .posterior import (
     GivenProbabilities,
     Posterior,
     Signatures,
+    label_columns,
     log_odds_contributions,
 )
 from .rows import Rows
@@ -161,6 +163,10 @@ class PlugIn(Model):
         if self.folds is None and not fits_closely(self.estimator):
             setting = replace(self, folds=1)  # rows are judged by a model fitted to them, which hardly overfits
         posterior, probabilities = setting.estimate(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
+        return setting._learner(posterior, probabilities, rows, count)
+
+    def _learner(self, posterior: Posterior, probabilities: Array, rows: Rows, count: int) -> Learner:
+        """The learner on rows with known probabilities."""
         return PlugInLearner(posterior, probabilities, rows, count)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
@@ -185,7 +191,7 @@ class PlugIn(Model):
         return Prepared(GivenPlugIn(given), probabilities, partial(served, posterior))
 
     def estimate(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
-        """Classifiers for label and signature, and their probabilities for each row (rows, 1 + signatures).
+        """Classifiers for label and signature, and their probabilities for each row.
 
         Rows that have no weight are not trained on.
 
@@ -205,48 +211,63 @@ class PlugIn(Model):
         probabilities : numpy.ndarray
             Their estimates for each row.
         """
+        X = self._features(sample, cells)
+        signatures = Signatures.of(cells, None if self.group_aware else self.groups)
+        if not signatures.all_known and len(signatures) > MOST_SIGNATURES:
+            raise AlgorithmError(
+                f"the problem has {len(signatures)} combinations of groups, too many to estimate the probability of "
+                f"each (at most {MOST_SIGNATURES}): look them up (groups= of an estimator, PlugIn(group_aware=True)), "
+                "take fewer or, for two classes, use an oracle"
+            )
+        _, signature = signatures.of_cells(cells)
+        labels, count = cells.labels[cells.index], label_columns(cells.n_classes)
+        sizes = cells.shared.total(np.bincount(labels[cells.weights > 0], minlength=cells.n_classes))
+        fold = self._fold(cells, sizes, seed)
+        shape = len(sample), count + len(signatures)
+        probabilities: Array = scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
+        fill = self._filling(self.estimator, X, cells, fold, seed)
+        label = fill(labels, probabilities[:, :count])
+        groups = None
+        if not signatures.all_known:
+            if self.group_estimator is not None:
+                fill = self._filling(self.group_estimator, X, cells, fold, seed, fill)
+            if isinstance(fill, CrossFit) and cells.n_classes == 2:
+                fill = replace(fill, average_trees=True)  # the mean of the folds is as good as a new fit
+            groups = fill(signature.astype(np.int16)[cells.index], probabilities[:, count:])
+        if signatures.all_known or len(signatures.looked_up):
+            probabilities[:, count:] = signatures.among(probabilities[:, count:], sample.examples)
+        return self._posterior(label, groups, signatures, X, cells.n_classes), probabilities
+
+    def _features(self, sample: Sample, cells: Cells) -> Any:
+        """The features that the classifiers are trained on, checked."""
         for estimator in self._classifiers:
             if not hasattr(estimator, "predict_proba"):
                 raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
         X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
-        signatures = Signatures.of(cells, None if self.group_aware else self.groups)
-        _, of = signatures.of_cells(cells)
-        if not signatures.all_known and len(signatures) > MOST_SIGNATURES:
-            raise AlgorithmError(
-                f"the problem has {len(signatures)} combinations of groups, too many to estimate the probability of "
-                f"each (at most {MOST_SIGNATURES}): use PlugIn(group_aware=True) or an oracle"
-            )
-        used = cells.weights > 0
-        unused, rows = np.flatnonzero(~used), np.flatnonzero(used)
-        equal = bool((cells.weights[rows] == cells.weights[rows[0]]).all()) if len(rows) else True
-        weights = None if equal else cells.weights
+        cells.shared.agree("the features", f"{X.shape[1]} columns")
+        return X
+
+    def _fold(self, cells: Cells, sizes: NDArray[Any], seed: int) -> Fold:
+        """The fold of each row; ``sizes`` are the numbers of rows of each class."""
+        rows = np.flatnonzero(cells.weights > 0)
+        count = min(fold_count(len(rows), self.folds), max(int(sizes.min()), 1))
+        fold = np.full(len(cells.index), -1, dtype=np.int16)
+        for k, part in enumerate(make_folds(cells, rows, count, seed)):
+            fold[part] = k
+        return fold
+
+    def _filling(self, estimator: Any, X: Any, cells: Cells, fold: Fold, seed: int, labels: Fill | None = None) -> Fill:
+        """The function that fills in the probabilities of a classifier; for the groups after that of the labels."""
+        weights = unequal_weights(cells)
         if weights is not None:
             self._refuse_unweighted()
-        labels = cells.labels[cells.index].astype(np.intp)
-        fewest = int(np.bincount(labels[rows], minlength=2).min())
-        count = min(fold_count(len(rows), self.folds), max(fewest, 1))
-        folds = make_folds(cells, rows, count, seed)
-        trainer = Trainer.of(self.estimator, X, folds, unused)
-        probabilities = np.zeros((len(sample), 1 + len(signatures)))
-        crossed = trainer.cross_fit(labels, weights, 2)
-        probabilities[:, 0] = crossed.chances[:, 1]
-        label = crossed.models[0]
-        if count > 1:
-            label, predictions = trainer.fit(labels, weights, 2)
-            probabilities[unused, 0] = predictions[:, 1] if len(unused) else 0.0
-        groups = None
-        if not signatures.all_known:
-            if self.group_estimator is not None:
-                trainer = trainer.for_groups(self.group_estimator)
-            crossed = trainer.cross_fit(of[cells.index], weights, len(signatures))
-            probabilities[:, 1:], groups = crossed.chances, crossed.models[0]
-            if count > 1 and all(isinstance(model, Boosted) for model in crossed.models):
-                groups = crossed.averaged()  # for trees, the mean of the folds is as good as a new fit
-            elif count > 1:
-                groups, predictions = trainer.fit(of[cells.index], weights, len(signatures))
-                probabilities[unused, 1:] = predictions
-        probabilities[:, 1:] = signatures.among(probabilities[:, 1:], sample.examples)
-        return Posterior(label, groups, signatures, int(X.shape[1])), probabilities
+        if isinstance(labels, CrossFit):
+            return CrossFit(labels.trainer.for_groups(estimator), weights)
+        return CrossFit(Trainer.of(estimator, X, *parts_of(fold)), weights)
+
+    def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> Posterior:
+        """Both classifiers as one posterior."""
+        return Posterior(label, groups, signatures, int(X.shape[1]), n_classes)
 
     def _refuse_unweighted(self) -> None:
         for estimator in (self.estimator, self.group_estimator):

@@ -26,9 +26,8 @@ from ..data.labels import MOST
 from ..data.sample import Sample, count_rows
 from ..models.capabilities import Capabilities
 from ..models.class_plug_in import ClassPlugIn
-from ..models.class_probabilities import CrossFit, Fill, parts_of, unequal_weights
 from ..models.class_rules import ClassPlugInMembers, check_costs
-from ..models.cross_fitting import Trainer
+from ..models.cross_fitting import CrossFit, Fill, Fold, Trainer, parts_of, unequal_weights
 from ..models.members import Members
 from ..models.posterior import Posterior, Signatures, read_signatures
 from .inputs import Inputs, Loaded, as_rows, device_of, dtype_of, embeds, input_count, inputs_of
@@ -64,13 +63,11 @@ class NetworkPlugIn(ClassPlugIn):
         self.estimator.refuse_without_module()
         return sample.X
 
-    def _filling(
-        self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, labels: Fill | None = None
-    ) -> Fill:
+    def _filling(self, estimator: Any, X: Any, cells: Cells, fold: Fold, seed: int, labels: Fill | None = None) -> Fill:
         folds, unused = parts_of(fold)
         scores = None if labels is None else cells.n_classes
         trainer = NetworkTrainer(estimator, X, cells, folds, unused, seed, scores)
-        return CrossFit(trainer, unequal_weights(cells, fold))
+        return CrossFit(trainer, unequal_weights(cells))
 
     def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> Posterior:
         return NetworkPosterior(label, groups, signatures, None, n_classes)
