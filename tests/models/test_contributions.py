@@ -142,14 +142,6 @@ def test_node_means() -> None:
     assert node_means(left, right, value, cover).tolist() == [4.25, 2.5, 6.0, 1.0, 3.0]
 
 
-def test_trees_of_old_files_count_both_sides_alike() -> None:
-    whole = forest()
-    inner = whole.left != np.arange(len(whole.left))
-    old = Forest(**{**whole.__dict__, "value": np.where(inner, 0.0, whole.value)})
-    base, features = tree_contributions(old, X)
-    assert np.allclose(base + features.sum(axis=2), whole.scores(X), rtol=0, atol=1e-12)
-
-
 def test_a_rule_is_about_the_log_odds_that_its_costs_ask_for() -> None:
     found, k = rules(False).contributions(X), rules(False).costs
     assert found is not None

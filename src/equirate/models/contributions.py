@@ -106,11 +106,10 @@ def tree_contributions(forest: Forest, X: Any) -> tuple[Array, Array]:
     """Means (scores,) and path contributions (rows, scores, features) of the scores of a forest."""
     features = forest.checked_features(X)
     columns = np.ascontiguousarray(features.T)
-    value = _with_means(forest)
     base = forest.offset.copy()
     contributions = np.zeros((len(features), len(base), forest.width))
     for root, column in zip(forest.roots.tolist(), forest.column.tolist(), strict=True):
-        base[column] += value[root]
+        base[column] += forest.value[root]
         ways = [(root, np.arange(len(features)))]
         while ways:
             node, rows = ways.pop()
@@ -122,14 +121,6 @@ def tree_contributions(forest: Forest, X: Any) -> tuple[Array, Array]:
                 (int(forest.right[node]), rows[~goes_left]),
             ):
                 if len(below):
-                    contributions[below, column, forest.feature[node]] += value[child] - value[node]
+                    contributions[below, column, forest.feature[node]] += forest.value[child] - forest.value[node]
                     ways.append((child, below))
     return base, contributions
-
-
-def _with_means(forest: Forest) -> Array:
-    """Values of nodes; trees of files that were written without means count both sides of a split alike."""
-    inner = forest.left != np.arange(len(forest.left))
-    if forest.value[inner].any() or not inner.any():
-        return forest.value
-    return node_means(forest.left, forest.right, forest.value, np.ones(len(inner)))
