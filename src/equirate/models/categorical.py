@@ -14,7 +14,8 @@ PARAMETERS = {
     "HistGradientBoostingClassifier": "categorical_features",
 }
 """The parameter of each classifier that names categorical features; XGBoost's is read where features are binned."""
-UNSET = (None, "auto", "from_dtype")
+UNSET = ("auto", "from_dtype")
+"""Values, besides None, by which a classifier finds categorical features itself."""
 MOST = {"HistGradientBoostingClassifier": 255}
 """Largest number of categories of one feature that a classifier takes, where there is a limit."""
 

@@ -5,7 +5,6 @@ In: an estimator, data and weights. Out: the estimator, fitted. Oracles, plug-in
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from .._core.forking import before_use
@@ -45,13 +44,9 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weights: Any = None) -> Any:
     name = weight_parameter(estimator)
     if name is None:
         raise TypeError(f"{type(estimator).__name__} takes no sample_weight in fit")
-    with passed_by(name):
+    if "__" not in name:
         return estimator.fit(X, y, **{name: weights})
+    from sklearn import config_context  # takes a second: only where it is used
 
-
-def passed_by(name: str) -> AbstractContextManager[Any]:
-    """A context in which a pipeline passes parameters to its steps by their names, which routing would refuse."""
-    from sklearn import config_context
-
-    context: AbstractContextManager[Any] = config_context(enable_metadata_routing=False)
-    return context if "__" in name else nullcontext()
+    with config_context(enable_metadata_routing=False):  # it would refuse parameters of steps by their names
+        return estimator.fit(X, y, **{name: weights})
