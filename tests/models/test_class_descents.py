@@ -69,7 +69,7 @@ def test_a_regression_to_costs_is_that_of_weighted_targets(folds: int) -> None:
 
     def expected(part: np.ndarray) -> np.ndarray:
         used = np.isin(rows, np.flatnonzero(part))
-        return Multinomial().fit(X[rows[used]], targets[used], gains[used] * scale).predict_proba(X)
+        return Multinomial().fit(X[rows[used]], targets[used], gains[used] * scale, 4).predict_proba(X)
 
     def chances(scores: np.ndarray) -> np.ndarray:
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))

@@ -31,6 +31,11 @@ def reference(X, y, weights=None, intercept=True, penalty=1.0):
     return model.fit(scaled, y, weights).predict_proba(scaled)
 
 
+def fitted(X, y, weights=None, penalty=1.0, intercept=True):
+    weights = np.ones(len(y)) if weights is None else weights
+    return Multinomial(penalty, intercept).fit(X, y, weights, int(y.max()) + 1)
+
+
 @pytest.mark.parametrize("weights", [None, W], ids=["alike", "weighted"])
 @pytest.mark.parametrize("penalty", [1.0, 30.0])
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "no intercept", "two classes", "a constant"])
@@ -45,7 +50,7 @@ def test_the_probabilities_of_scikit_learn(kind, weights, penalty):
     elif kind == "a constant":
         features = np.hstack([X, np.full((N, 1), 3.0)])
     intercept = kind != "no intercept"
-    found = Multinomial(penalty, intercept).fit(features, y, weights)
+    found = fitted(features, y, weights, penalty, intercept)
     wanted = reference(features.astype(float), y, weights, intercept, penalty)
     np.testing.assert_allclose(found.predict_proba(features), wanted, atol=2e-3)
 
@@ -54,20 +59,20 @@ def test_rows_without_weight_do_not_count():
     """Neither for the regression nor for the classes that it knows."""
     labels = np.where(np.arange(N) < 50, 6, Y)
     weights = np.where(np.arange(N) < 50, 0.0, W)
-    found = Multinomial().fit_rows(X, labels, weights, 7)
-    other = Multinomial().fit(X[50:], Y[50:], W[50:])
+    found = Multinomial().fit(X, labels, weights, 7)
+    other = fitted(X[50:], Y[50:], W[50:])
     assert found.classes_.tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(found.predict_proba(X), other.predict_proba(X), atol=1e-6)
-    only = Multinomial().fit_rows(X, labels, np.where(labels == 6, 1.0, 0.0), 7)
+    only = Multinomial().fit(X, labels, np.where(labels == 6, 1.0, 0.0), 7)
     assert isinstance(only, Certain)
     assert only.classes_.tolist() == [6]
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
-    whole = Multinomial().fit(X, Y, W)
+    whole = fitted(X, Y, W)
     monkeypatch.setattr(multinomial, "_BLOCK", 7 * D)
     monkeypatch.setattr(multinomial, "_TASK", 70 * D)
-    blocks = Multinomial().fit(X, Y, W)
+    blocks = fitted(X, Y, W)
     np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-6, atol=1e-9)
 
 
@@ -79,10 +84,10 @@ def test_correlated_features_and_rare_classes_take_few_passes(monkeypatch):
         return loss(regression, weights)
 
     monkeypatch.setattr(multinomial._Regression, "loss", counted)
-    Multinomial().fit(X, Y)
+    fitted(X, Y)
     with_scales = len(passes)
     monkeypatch.setattr(multinomial, "WIDEST", 0)  # without second moments
-    Multinomial().fit(X, Y)
+    fitted(X, Y)
     assert with_scales <= 30
     assert with_scales < len(passes) - with_scales
 
@@ -91,13 +96,13 @@ def test_kinds_count_for_every_class_in_part():
     """The regression on rows that appear once for each class, weighted by its share."""
     shares = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.2, 0.7, 0.1], [0.0, 0.0, 0.0, 1.0]])
     kind = np.arange(N) % 3
-    found = Multinomial().fit_rows(X, kind, W, K, shares=shares)
+    found = Multinomial().fit(X, kind, W, K, shares=shares)
     rows, classes = np.nonzero(shares[kind])
-    other = Multinomial().fit(X[rows], classes, W[rows] * shares[kind[rows], classes])
+    other = fitted(X[rows], classes, W[rows] * shares[kind[rows], classes])
     np.testing.assert_allclose(found.predict_proba(X), other.predict_proba(X), atol=1e-4)
 
 
 def test_classes_without_a_share_are_not_known():
     shares = np.array([[0.0, 1.0, 0.0], [0.0, 0.5, 0.5]])
-    found = Multinomial().fit_rows(X, np.arange(N) % 2, W, 3, shares=shares)
+    found = Multinomial().fit(X, np.arange(N) % 2, W, 3, shares=shares)
     assert found.classes_.tolist() == [1, 2]

@@ -30,6 +30,11 @@ def scratch(shape: tuple[int, ...], dtype: Any, folder: str | os.PathLike[str] |
         return np.memmap(file, dtype, "r+", shape=tuple(shape)) if np.prod(shape) else np.zeros(shape, dtype)
 
 
+def zeros_beside(X: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """An array of zeros, in a file if ``X`` lies in one."""
+    return scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
+
+
 def is_mapped(array: Any) -> bool:
     """Whether an array, or what it is a view of, lies in a file."""
     while array is not None:

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.cells import Cells
-from ..data.mapped import is_mapped, scratch
+from ..data.mapped import zeros_beside
 from ..mixtures import Source
 from .class_learner import ClassPlugInLearner
 from .class_offsets import cheapest_offsets
 from .class_oracle import ClassFit, ClassScoredMembers, LinearScores
+from .class_probabilities import fill_by_fold
 from .class_rules import blocks
 from .contract import Choice, Learner
 from .cross_fitting import Certain, Fold
@@ -70,27 +71,15 @@ class Descents:
         kind[numbers], weights[numbers] = cells.index, cells.weights * size[cells.index]
         total = cells.shared.total(np.array([cells.weights.sum(), weights.sum()]))
         weights *= total[0] / total[1]  # the penalty counts as much as that of the labels' regression
-        scores = self._empty(len(shares.T))
-        count = 1 + int(cells.shared.range(0, int(self.fold.max(initial=0)))[1])
+        n_classes = len(shares.T)
+        scores = zeros_beside(self.X, (len(self.fold), n_classes))
 
-        def scorer(weights: Array) -> LinearScores:
-            fitted = self.setting.fit_rows(self.X, kind, weights, len(shares.T), cells.shared, shares)
-            return _linear(fitted, int(self.X.shape[1]), len(shares.T))
+        def fit(weights: Array) -> LinearScores:
+            fitted = self.setting.fit(self.X, kind, weights, n_classes, cells.shared, shares)
+            return _linear(fitted, int(self.X.shape[1]), n_classes)
 
-        served = scorer(weights)
-        for k in range(count) if count > 1 else [-1]:
-            without = scorer(np.where(self.fold == k, 0.0, weights)) if count > 1 else served
-            for rows in blocks(len(scores)):
-                inside = np.flatnonzero(self.fold[rows] == k) if count > 1 else slice(None)
-                scores[rows][inside] = without(self.X[rows][inside])
-        unused = np.flatnonzero(self.fold < 0) if count > 1 else np.zeros(0, dtype=np.intp)
-        if len(unused):
-            scores[unused] = served(self.X[unused])
-        return ClassFit(served, scores)
-
-    def _empty(self, n_classes: int) -> Array:
-        shape = len(self.fold), n_classes
-        return scratch(shape, np.float64) if is_mapped(self.X) else np.zeros(shape)
+        scorer = fill_by_fold(fit, LinearScores.__call__, self.X, self.fold, weights, cells.shared, scores)
+        return ClassFit(scorer, scores)
 
 
 def _linear(fitted: Logistic | Certain, width: int, n_classes: int) -> LinearScores:

@@ -85,11 +85,12 @@ class ClassPlugInLearner(Learner):
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """By probabilities, where they are known: those of this learner's rows, and given ones."""
         if isinstance(self.posterior, GivenProbabilities):
-            given = self.posterior(rows.X, None)
-            return lambda members: counted(given, rows.cells, members.costs)  # type: ignore[attr-defined]  # its own
-        if rows.X is not self.rows.X:
+            probabilities = self.posterior(rows.X, None)
+        elif rows.X is self.rows.X:
+            probabilities = self.probabilities
+        else:
             return super().measurer(rows)
-        return lambda members: counted(self.probabilities, rows.cells, members.costs)  # type: ignore[attr-defined]
+        return lambda members: counted(probabilities, rows.cells, members.costs)  # type: ignore[attr-defined]  # its own
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from ..data.cells import Cells
-from ..data.mapped import is_mapped, scratch
+from ..data.mapped import zeros_beside
 from ..data.sample import Sample
 from ..players.steps import StepRule
 from .capabilities import Capabilities
@@ -111,8 +111,7 @@ def _served(posterior: Posterior, members: Any) -> Members:
 
 def _numbered(probabilities: Array) -> Array:
     """Probabilities, and the number of each row as a last column."""
-    shape = len(probabilities), probabilities.shape[1] + 1
-    numbered: Array = scratch(shape, np.float64) if is_mapped(probabilities) else np.empty(shape)
+    numbered = zeros_beside(probabilities, (len(probabilities), probabilities.shape[1] + 1))
     numbered[:, :-1], numbered[:, -1] = probabilities, np.arange(len(probabilities))
     return numbered
 

@@ -125,7 +125,7 @@ class Trainer:
 
         present = np.unique(target[train])
         if len(present) == 1:
-            model: Any = Certain(present, classes)
+            model: Any = Certain(present)
         else:
             weighed = None if weights is None else weights[train]
             model = fit_weighted(clone(self.estimator), taken(self.X, train), target[train], weighed)
@@ -174,7 +174,6 @@ class Certain:
     """The classifier of a fold with one class only."""
 
     classes_: NDArray[Any]
-    count: int
 
     def predict_proba(self, X: Any) -> Array:
         """Probability 1 of the only class."""

@@ -24,7 +24,6 @@ from scipy.optimize import minimize
 
 from .._core import threads
 from .._core.peers import ALONE, Peers
-from ..data.features import features
 from .cross_fitting import Certain
 from .sklearn_classifiers import Logistic
 
@@ -54,28 +53,16 @@ class Multinomial:
         Ridge penalty on the standardised coefficients.
     intercept
         Whether there is an intercept for each class.
-    scale
-        Whether features are standardised.
     """
 
     penalty: float = 1.0
     intercept: bool = True
-    scale: bool = True
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings, as scikit-learn clones by them."""
-        return {"penalty": self.penalty, "intercept": self.intercept, "scale": self.scale}
 
     def predict_proba(self, X: Any) -> Array:
         """Not available: `fit` returns the object that predicts."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: NDArray[Any], sample_weight: Array | None = None) -> Logistic | Certain:
-        """Fit, and return the coefficients for features as given; ``y`` holds codes 0, 1, 2 ..."""
-        weights = np.ones(len(y)) if sample_weight is None else sample_weight
-        return self.fit_rows(features(X), y, weights, int(np.max(y)) + 1)
-
-    def fit_rows(
+    def fit(
         self,
         X: Any,
         target: NDArray[Any],
@@ -84,16 +71,17 @@ class Multinomial:
         shared: Peers = ALONE,
         shares: Array | None = None,
     ) -> Logistic | Certain:
-        """The same on the rows of all processes; rows without weight do not count.
+        """Fit on the rows of all processes, and return the coefficients for features as given.
 
-        With ``shares`` (kinds, classes), ``target`` is the kind of each row, which counts for every class in part.
+        ``target`` holds codes 0, 1, 2 ..., and rows without weight do not count. With ``shares`` (kinds, classes), it
+        is the kind of each row, which counts for every class in part.
         """
         kinds = classes if shares is None else len(shares)
         totals = np.bincount(target, weights=weights, minlength=kinds).astype(float)
         totals = shared.total(totals if shares is None else totals @ shares)
         present = np.flatnonzero(totals > 0)
         if len(present) == 1:
-            return Certain(present, classes)
+            return Certain(present)
         shares = None if shares is None else shares[:, present]
         return _Regression(self, X, target, weights, present, totals[present], shared, shares).solve()
 
@@ -151,8 +139,6 @@ class _Regression:
 
     def _standard(self) -> tuple[Array, Array]:
         """Centre (0 for sparse features, and without an intercept) and spread of each feature, never 0."""
-        if not self.setting.scale:
-            return np.zeros(self.width), np.ones(self.width)
         parts: dict[int, list[tuple[float, Array, Array]]] = {}
 
         def work(first: int, last: int) -> None:
