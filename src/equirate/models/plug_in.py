@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from .._core.rules import ArrayOf, Fields
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
-from ..data.mapped import is_mapped, scratch
+from ..data.mapped import zeros_beside
 from ..data.sample import Sample, count_rows
 from ..players.steps import StepRule
 from .capabilities import Capabilities, Defaults
@@ -223,8 +223,7 @@ class PlugIn(Model):
         labels, count = cells.labels[cells.index], label_columns(cells.n_classes)
         sizes = cells.shared.total(np.bincount(labels[cells.weights > 0], minlength=cells.n_classes))
         fold = self._fold(cells, sizes, seed)
-        shape = len(sample), count + len(signatures)
-        probabilities: Array = scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
+        probabilities = zeros_beside(X, (len(sample), count + len(signatures)))
         fill = self._filling(self.estimator, X, cells, fold, seed)
         label = fill(labels, probabilities[:, :count])
         groups = None
@@ -369,6 +368,7 @@ class PosteriorMembers(Members):
     posterior: Posterior | GivenProbabilities
     costs: Array
     nested = "learner."
+    posterior_type: ClassVar[type[Posterior]] = Posterior
 
     @property
     def n_classes(self) -> int:  # type: ignore[override]  # depends on the posterior
@@ -423,7 +423,7 @@ class PosteriorMembers(Members):
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
         """Read them back."""
-        return cls(Posterior.read(settings, arrays), arrays["costs"])
+        return cls(cls.posterior_type.read(settings, arrays), arrays["costs"])
 
 
 @dataclass(frozen=True, eq=False)

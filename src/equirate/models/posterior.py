@@ -230,25 +230,35 @@ class Posterior:
     def read(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Posterior:
         """Read a posterior from a file that is not trusted."""
         classes: int = settings.get("classes", 2)
-        signatures = read_signatures(settings, arrays)
-        count, learners = len(signatures), []
+        signatures = _read_signatures(settings, arrays, classes)
+        learners = []
         unread = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
-        for name, number in (("label", classes), ("groups", count)):
+        for name, number in (("label", classes), ("groups", len(signatures))):
             inner = {k.removeprefix(f"{name}."): unread.pop(k) for k in [*unread] if k.startswith(f"{name}.")}
-            kind = settings[name]
-            learners.append(None if kind is None else _read(kind, settings.get(f"{name}_single"), inner, number))
-            if learners[-1] is not None and learners[-1].n_features_in_ != settings["width"]:
-                raise FileError("the classifiers of a plug-in have other numbers of features")
-            if kind is None and inner:
+            learners.append(cls._read_learner(name, settings, inner, number))
+            if learners[-1] is None and inner:
                 raise FileError("a plug-in has numbers of a classifier that it does not have")
         if unread:
             raise FileError(f"a plug-in has an array {next(iter(unread))[:60]!r} that this equirate does not know")
-        return cls(learners[0], learners[1], signatures, settings["width"], classes)
+        label, groups = learners
+        if signatures.all_known != (groups is None):
+            raise FileError("a plug-in must have a classifier of the groups if they are not looked up, and only then")
+        return cls(label, groups, signatures, settings.get("width"), classes)
+
+    @classmethod
+    def _read_learner(cls, name: str, settings: dict[str, Any], arrays: dict[str, NDArray[Any]], classes: int) -> Any:
+        """The classifier of label or groups; None where there is none."""
+        kind = settings[name]
+        if kind is None:
+            return None
+        learner = _read(kind, settings.get(f"{name}_single"), arrays, classes)
+        if learner.n_features_in_ != settings["width"]:
+            raise FileError("the classifiers of a plug-in have other numbers of features")
+        return learner
 
 
-def read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Signatures:
+def _read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]], classes: int) -> Signatures:
     """The signatures of a plug-in that was written; refuses signatures that are inconsistent."""
-    classes: int = settings.get("classes", 2)
     depth = (classes - 1).bit_length()
     slices, baselines = tuple(map(read_slice, settings["slices"])), tuple(settings["baselines"])
     bits, known, shares, costs = (arrays[name] for name in ("bits", "known", "shares", "costs"))
@@ -258,10 +268,7 @@ def read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
     fit = fit and max(bits.max(initial=0), known.max(initial=0)) <= 1
     if not fit or len(np.unique(bits, axis=0)) != count:
         raise FileError("the groups of a plug-in do not fit together")
-    signatures = Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares, depth)
-    if signatures.all_known != (settings["groups"] is None):
-        raise FileError("a plug-in must have a classifier of the groups if they are not looked up, and only then")
-    return signatures
+    return Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares, depth)
 
 
 _FOREST = {**Forest.rules, "classes": ArrayOf("i", 1), "shape": ArrayOf("i", 1)}

@@ -26,10 +26,9 @@ from ..data.labels import MOST
 from ..data.sample import Sample, count_rows
 from ..models.capabilities import Capabilities
 from ..models.class_plug_in import ClassPlugIn
-from ..models.class_rules import ClassPlugInMembers, check_costs
+from ..models.class_rules import ClassPlugInMembers
 from ..models.cross_fitting import CrossFit, Fill, Fold, Trainer, parts_of, unequal_weights
-from ..models.members import Members
-from ..models.posterior import Posterior, Signatures, read_signatures
+from ..models.posterior import Posterior, Signatures
 from .inputs import Inputs, Loaded, as_rows, device_of, dtype_of, embeds, input_count, inputs_of
 from .learner import default_optimizer
 from .members import DTYPES, MOST_PARAMETERS, TorchMembers, made_by, scored
@@ -233,6 +232,17 @@ class NetworkPosterior(Posterior):
                 arrays |= {f"learner.{name}.{key}": array for key, array in written.arrays.items()}
         return settings, arrays
 
+    @classmethod
+    def _read_learner(cls, name: str, settings: dict[str, Any], arrays: dict[str, NDArray[Any]], classes: int) -> Any:
+        """A network without its module, which `completed` adds."""
+        written = {key: settings[f"{name}_{key}"] for key in ("names", "types")}
+        if None in written.values():
+            return None
+        members: Any = TorchMembers.from_plain(written, arrays)
+        if len(members) != 1:
+            raise FileError(f"a plug-in has {len(members)} networks where there is one")
+        return NetworkProbabilities(members, classes)
+
 
 _NAMES, _TYPES = ListOf(TEXT, MOST_PARAMETERS, 1), ListOf(OneOf(tuple(DTYPES)), MOST_PARAMETERS, 1)
 
@@ -252,33 +262,4 @@ class NetworkPlugInMembers(ClassPlugInMembers):
             "classes": Whole(3, MOST),
         }
     )
-
-    @classmethod
-    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
-        """Read the parameters; `completed` adds the module."""
-        networks: list[Any] = []
-        classes, unread = settings["classes"], {k for k in arrays if k.startswith(cls.nested)}
-        signatures = read_signatures({**settings, "groups": settings["groups_names"]}, arrays)
-        check_costs(arrays["costs"], classes)
-        for name, count in (("label", classes), ("groups", len(signatures))):
-            network_settings = {key: settings[f"{name}_{key}"] for key in ("names", "types")}
-            prefix = f"{cls.nested}{name}."
-            if None in network_settings.values():
-                networks.append(None)
-                continue
-            names = {key for key in unread if key.startswith(prefix)}
-            networks.append(
-                _read_network(network_settings, {key.removeprefix(prefix): arrays[key] for key in names}, count)
-            )
-            unread -= names
-        if unread or (networks[1] is None) != signatures.all_known:
-            raise FileError("the networks of a plug-in do not fit together")
-        return cls(NetworkPosterior(networks[0], networks[1], signatures, None, classes), arrays["costs"])
-
-
-def _read_network(settings: dict[str, Any], arrays: dict[str, NDArray[Any]], count: int) -> NetworkProbabilities:
-    members = TorchMembers.from_plain(settings, arrays)
-    assert isinstance(members, TorchMembers)
-    if len(members) != 1:
-        raise FileError(f"a plug-in has {len(members)} networks where there is one")
-    return NetworkProbabilities(members, count)
+    posterior_type = NetworkPosterior
