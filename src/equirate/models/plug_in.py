@@ -159,11 +159,11 @@ class PlugIn(Model):
         Learner
             The rules of all configurations.
         """
-        setting = self
         if self.folds is None and not fits_closely(self.estimator):
-            setting = replace(self, folds=1)  # rows are judged by a model fitted to them, which hardly overfits
-        posterior, probabilities = setting.estimate(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
-        return setting._learner(posterior, probabilities, rows, count)
+            # rows are judged by a model fitted to them, which hardly overfits
+            return replace(self, folds=1).bind(rows, count, step, seeds)
+        posterior, probabilities = self.estimate(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
+        return self._learner(posterior, probabilities, rows, count)
 
     def _learner(self, posterior: Posterior, probabilities: Array, rows: Rows, count: int) -> Learner:
         """The learner on rows with known probabilities."""
