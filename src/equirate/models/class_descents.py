@@ -13,7 +13,7 @@ nothing. Offsets of its scores are searched as those of plug-in rules are (`clas
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,20 +24,21 @@ from ..data.mapped import is_mapped, scratch
 from ..mixtures import Source
 from .class_learner import ClassPlugInLearner
 from .class_offsets import cheapest_offsets
-from .class_oracle import ClassFit, ClassScoredMembers, LinearScores
+from .class_oracle import ClassScoredMembers, LinearScores
 from .class_rules import ClassPosterior, GivenClasses, blocks
 from .contract import Choice, Learner
 from .cross_fitting import Certain
 from .members import Members
 from .messages import Family
 from .multinomial import Multinomial
+from .oracle_members import Fitted
 from .rows import Rows
 from .side_by_side import SideBySide
 from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Rule = tuple[ClassFit, Array]
+Rule = tuple[Fitted, Array]
 """A regression, and offsets that are subtracted from its scores."""
 FITS = 4
 """Largest number of regressions to costs."""
@@ -60,7 +61,7 @@ class Descents:
     X: Any
     fold: NDArray[np.int8]
 
-    def fit(self, price: Array, cells: Cells, numbers: Index | slice) -> ClassFit:
+    def fit(self, price: Array, cells: Cells, numbers: Index | slice) -> Fitted:
         """Fit to the cost of each answer in each cell (cells, classes), on the rows ``numbers`` of the table."""
         gains = price.max(axis=1, keepdims=True) - price
         size = gains.sum(axis=1)
@@ -85,7 +86,7 @@ class Descents:
         unused = np.flatnonzero(self.fold < 0) if count > 1 else np.zeros(0, dtype=np.intp)
         if len(unused):
             scores[unused] = served(self.X[unused])
-        return ClassFit(served, scores)
+        return Fitted(served, scores)
 
     def _empty(self, n_classes: int) -> Array:
         shape = len(self.fold), n_classes
@@ -122,7 +123,7 @@ class DescendingLearner(ClassPlugInLearner):
     ) -> None:
         super().__init__(posterior, probabilities, rows)
         self.descents, self.numbers, self.remembered = descents, numbers, remembered
-        self.fitted: list[ClassFit] = []
+        self.fitted: list[Fitted] = []
         self.directions: list[Array] = []
         self.known: list[Any] = []
 
@@ -158,7 +159,7 @@ class DescendingLearner(ClassPlugInLearner):
         self.directions.append(direction)
         return True
 
-    def _searched_offsets(self, fitted: ClassFit, price: Array) -> Array:
+    def _searched_offsets(self, fitted: Fitted, price: Array) -> Array:
         """The cheapest offsets on the rows that are searched, of all processes."""
         own = fitted.scores[self.numbers][self.searched.rows]
         scores = np.concatenate(self.rows.trained.shared.gather(np.ascontiguousarray(own)))
@@ -182,11 +183,7 @@ class DescendingLearner(ClassPlugInLearner):
             return super().members(snapshots, chosen)
         parts: list[Members] = [super().members(snapshots, [chosen[k] for k in plain])] if plain else []
         rules: list[Rule] = [snapshots[chosen[k][0]][chosen[k][1]] for k in descended]
-        distinct = {id(fitted): fitted for fitted, _ in rules}
-        places = {key: k for k, key in enumerate(distinct)}
-        place = np.array([places[id(fitted)] for fitted, _ in rules], dtype=np.int64)
-        offsets = np.stack([each for _, each in rules], axis=1)
-        parts.append(ClassScoredMembers(tuple(distinct.values()), place, offsets, self.remembered))
+        parts.append(ClassScoredMembers.of(rules, self.remembered))
         if not plain:
             return parts[0]
         return SideBySide(tuple(parts), np.argsort([*plain, *descended]).astype(np.int64))
@@ -199,8 +196,3 @@ class DescendingLearner(ClassPlugInLearner):
             return others(members) if isinstance(members, SideBySide | ClassScoredMembers) else rules(members)
 
         return sums
-
-
-def served(members: ClassScoredMembers) -> Members:
-    """Members of a game on probabilities, as members that score features."""
-    return replace(members, remembered=False)

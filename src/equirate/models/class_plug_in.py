@@ -23,7 +23,7 @@ from ..data.mapped import is_mapped, scratch
 from ..data.sample import Sample
 from ..players.steps import StepRule
 from .capabilities import Capabilities
-from .class_descents import DescendingLearner, Descents, served
+from .class_descents import DescendingLearner, Descents
 from .class_learner import ClassPlugInLearner
 from .class_oracle import ClassOracle, ClassScoredMembers
 from .class_probabilities import CrossFit, Fill, folds_of, parts_of, regressed, unequal_weights, warn_of_rare
@@ -170,7 +170,9 @@ class ClassServing:
 
     def __call__(self, members: Any) -> Members:
         """The same rules on features."""
-        return served(members) if isinstance(members, ClassScoredMembers) else self.posterior.members(members.rules)
+        if isinstance(members, ClassScoredMembers):
+            return members.served()
+        return self.posterior.members(members.rules)
 
 
 def _numbered(probabilities: Array) -> Array:
