@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .._core.errors import DataError, FileError
 from .._core.rules import ArrayOf, Fields, Whole
 from ..data.cells import Cells
-from ..data.features import features
+from ..data.features import checked_features
 from ..data.labels import MOST
 from ..data.sample import Sample, count_rows, taken
 from ..mixtures import Source
@@ -38,7 +38,7 @@ from .oracle_checks import check_weights
 from .oracle_members import Fitted, FittedMembers
 from .oracle_pool import FitPool
 from .rows import Rows
-from .sklearn_classifiers import LINEAR, SAVED, describe_type, learner_class
+from .sklearn_classifiers import SAVED, describe_type, is_linear
 from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
@@ -186,11 +186,7 @@ class LinearScores:
 
     def __call__(self, X: Any) -> Array:
         """Scores (rows, classes)."""
-        X = features(X)
-        if X.shape[1] != self.coefficients.shape[1]:
-            raise DataError(
-                f"X has {X.shape[1]} features, but the classifier was trained on {self.coefficients.shape[1]}"
-            )
+        X = checked_features(X, self.coefficients.shape[1])
         return np.asarray(X @ self.coefficients.T + self.intercepts, dtype=float)
 
     @classmethod
@@ -207,8 +203,7 @@ class LinearScores:
                 np.mean([part.intercepts for part in parts], axis=0),
             )
         learner = getattr(scorer, "classifier", scorer)
-        name = type(learner).__name__
-        if name not in LINEAR or type(learner) is not learner_class(name) or learner.coef_.shape[1] != width:
+        if not is_linear(learner) or learner.coef_.shape[1] != width:
             raise FileError(f"the model holds {describe_type(learner)}, which cannot be saved: {SAVED}")
         seen = classes_of(learner).astype(np.intp)
         coefficients, intercepts = np.zeros((n_classes, width)), np.full(n_classes, _UNSEEN)

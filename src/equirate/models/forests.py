@@ -215,7 +215,7 @@ class Forest:
             goes_left = value <= self.threshold[at]
             if len(self.starts) > 1:
                 category = self.category[at]
-                goes_left = np.where(category < 0, goes_left, self._inside_each(value, np.maximum(category, 0)))
+                goes_left = np.where(category < 0, goes_left, self._inside(value, np.maximum(category, 0)))
             if holes:
                 goes_left |= np.isnan(value) & (self.default_left[at] == 1)
             below = np.where(goes_left, self.left[at], self.right[at])
@@ -227,14 +227,15 @@ class Forest:
             scores[:, column] = np.cumsum(np.hstack([scores[:, [column]], values]), axis=1)[:, -1]
         return scores
 
-    def _inside_each(self, value: Array, category: Whole) -> NDArray[np.bool_]:
-        """Whether each code is in its own set."""
+    def _inside(self, value: Array, category: Whole | int) -> NDArray[np.bool_]:
+        """Whether each code is in a set, its own or the same for all; False for invalid codes."""
         start = self.starts[category]
         known = (value >= 0) & (value < 32.0 * (self.starts[category + 1] - start))
+        if not known.any():
+            return known
         code = np.where(known, value, 0).astype(np.int64)
-        words = np.append(self.words, np.uint32(0))  # an entry for codes that are in no set
-        place = np.where(known, start + (code >> 5), len(self.words))
-        return np.asarray((words[place].astype(np.int64) >> (code & 31)) & 1 == 1)
+        word = self.words[np.where(known, start + (code >> 5), 0)]
+        return np.asarray(known & ((word.astype(np.int64) >> (code & 31)) & 1 == 1))
 
     def checked_features(self, X: Any) -> Array:
         """Features as a dense array of the right width."""
@@ -265,16 +266,6 @@ class Forest:
         category = int(self.category[node])
         left = value <= self.threshold[node] if category < 0 else self._inside(value, category)
         return np.asarray(left | np.isnan(value) if self.default_left[node] else left)
-
-    def _inside(self, value: Array, category: int) -> NDArray[np.bool_]:
-        """Whether codes are in a set; False for invalid codes."""
-        words = self.words[self.starts[category] : self.starts[category + 1]]
-        known = (value >= 0) & (value < 32.0 * len(words))
-        code = np.where(known, value, 0).astype(np.int64)
-        inside = np.zeros(len(value), dtype=bool)
-        if len(words):
-            inside = (words[code >> 5].astype(np.int64) >> (code & 31)) & 1 == 1
-        return np.asarray(known & inside)
 
     def split_counts(self) -> Array:
         """How often the trees split by each feature."""

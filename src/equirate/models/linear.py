@@ -18,13 +18,13 @@ from .._core import kernels
 from .._core.errors import AlgorithmError
 from .._core.seeds import stream
 from .._core.threads import undisturbed
-from ..data.features import features
+from ..data.features import checked_features, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
 from .capabilities import Capabilities
 from .contract import Array, Choice, Learner, Model
 from .design import Design, Standard, stored_bytes, stored_values
-from .linear_members import LinearMembers, checked_features
+from .linear_members import LinearMembers
 from .members import Members
 from .messages import Asked, Seen
 from .rows import Rows
