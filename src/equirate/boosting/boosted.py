@@ -194,10 +194,9 @@ class Ensemble:
         """Number of trees that were added."""
         return 0 if self.grower is None else self.grower.trees
 
-    def forest(self, empty: Forest) -> Forest:
-        """The trees that were added; ``empty`` if there are none."""
-        if self.grower is None:
-            return empty
+    def forest(self) -> Forest:
+        """The trees that were added; there must be some."""
+        assert self.grower is not None
         if self.grown is None or len(self.grown.roots) != self.trees:
             self.grown = self.grower.forest()
         return self.grown
@@ -280,7 +279,5 @@ class BoostedLearner(Learner):
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Prefixes of the ensembles, which share the initial ensemble."""
         pieces = [snapshots[t][c] for t, c in chosen]
-        empty = Forest.constant(np.zeros(1), self.base.width, self.base.single)
-        needed = {number for number, count in pieces if count}
-        forests = {number: self.every[number].forest(empty) for number in needed}
+        forests = {number: self.every[number].forest() for number in {number for number, count in pieces if count}}
         return ForestMembers.of_prefixes(forests, pieces, np.zeros(len(pieces)), self.base)

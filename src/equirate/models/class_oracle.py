@@ -228,12 +228,11 @@ class ClassOracleLearner(Learner):
     def families(self) -> list[Family]:
         """The constant classifiers, and the fit to the labels with each class made more and less frequent."""
         K = self.pool.n_classes
-        table, none = len(self.pool.trained.index), np.zeros(K)
         constant = [SameAnswer(k, K) for k in range(K)]
-        rules: list[Rule] = [(Fitted(each, np.tile(np.eye(K)[each.answer], (table, 1))), none) for each in constant]
-        labels = self.rows.cells.label_costs()[:, None]
-        if not self.pool.fitted and self.pool.may_fit(labels[:, 0]):
-            self.pool.fit(self._price(labels)[0])
+        rules: list[Rule] = [(Fitted(each, each(self.pool.X)), np.zeros(K)) for each in constant]
+        labels = self.rows.cells.label_costs()
+        if not self.pool.fitted and self.pool.may_fit(labels):
+            self.pool.fit(self._price(labels))
         for fitted in self.pool.fitted:
             grid = offset_grid(-fitted.scores[self.numbers][self.rows.trained.weights > 0])
             rules += [(fitted, offsets) for offsets in grid.T]
@@ -242,22 +241,21 @@ class ClassOracleLearner(Learner):
     def respond(self, costs: Array) -> list[Family]:
         """A new fit for each of the costs while fits are allowed, and all fits with the cheapest offsets."""
         rules: list[Rule] = []
-        for column, price in zip(costs.T, self._price(costs), strict=True):
+        for column in costs.T:
+            price = self._price(column)
             if self.pool.may_fit(column):
                 rules.append((self.pool.fit(price), np.zeros(self.pool.n_classes)))
             row_price = price[self.numbers]
             rules += [(each, cheapest_offsets(-each.scores[self.numbers], row_price)) for each in self.pool.fitted]
         return [self._family(rules, Source.PRICED)]
 
-    def _price(self, costs: Array) -> list[Array]:
-        """Cost of each answer on each row of the table (rows, classes), for each of the costs."""
-        cells, prices = self.rows.trained, []
-        for column in costs.T:
-            by_answer = np.concatenate([np.zeros((1, len(cells))), column.reshape(-1, len(cells))])
-            price = np.zeros((len(self.pool.trained.index), self.pool.n_classes))
-            price[self.numbers] = by_answer[:, cells.index].T * cells.weights[:, None]
-            prices.append(price)
-        return prices
+    def _price(self, costs: Array) -> Array:
+        """Cost of each answer on each row of the table (rows, classes)."""
+        cells = self.rows.trained
+        by_answer = np.concatenate([np.zeros((1, len(cells))), costs.reshape(-1, len(cells))])
+        price = np.zeros((len(self.pool.trained.index), self.pool.n_classes))
+        price[self.numbers] = by_answer[:, cells.index].T * cells.weights[:, None]
+        return price
 
     def _family(self, rules: Sequence[Rule], source: Source) -> Family:
         answers = [(fitted.scores[self.numbers] - offsets).argmax(axis=1) for fitted, offsets in rules]

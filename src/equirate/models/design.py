@@ -28,7 +28,7 @@ from ..data.cells import Cells
 from ..players.surrogates import HINGE
 from .deciding import above
 from .messages import Asked, Seen
-from .rows import Batch
+from .rows import Batch, batches_in_order
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]
@@ -112,15 +112,8 @@ class Design:
         """Rows in blocks whose scores stay in cache."""
         size = max(_BLOCK_VALUES // max(count, 1), 256)
         if size not in self._known_blocks:
-            n, blocks = self.X.shape[0], []
-            for start in range(0, n, size):
-                rows = slice(start, min(start + size, n))
-                cells = self.cells.take(rows)
-                trained = cells if self.trained is self.cells else self.trained.take(rows)
-                blocks.append(Batch(self.X[rows], cells=cells, trained=trained, rows=rows))
-            self._known_blocks = {
-                size: blocks
-            }  # the number of configurations only falls: older blocks are not needed again
+            self._known_blocks.clear()  # the number of configurations only falls: older blocks are not needed again
+            self._known_blocks[size] = batches_in_order(self.X, self.cells, self.trained, size)
         return self._known_blocks[size]
 
     # -- compiled --------------------------------------------------------------------------------
@@ -432,5 +425,5 @@ class Standard:
         return self.spread[:, None].astype(like.dtype)
 
 
-def _chunks(X: Any, size: int = _ROWS) -> list[slice]:
-    return [slice(start, start + size) for start in range(0, X.shape[0], size)]
+def _chunks(X: Any) -> list[slice]:
+    return [slice(start, start + _ROWS) for start in range(0, X.shape[0], _ROWS)]

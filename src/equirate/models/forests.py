@@ -286,11 +286,11 @@ class Forest:
         if seen.all():
             return self
         place = (np.cumsum(seen) - 1).astype(np.int32)
+        kept = ("feature", "threshold", "value", "default_left", "category")
         return replace(
             self,
-            **{name: getattr(self, name)[seen] for name in ("feature", "threshold", "value", "default_left")},
+            **{name: getattr(self, name)[seen] for name in kept},
             **{name: place[getattr(self, name)[seen]] for name in ("left", "right")},
-            category=self.category[seen],
             roots=place[self.roots],
         )
 
@@ -382,15 +382,17 @@ def as_boosted(classifier: Any) -> Boosted | None:
     return None
 
 
+def trees_of(classifier: Any) -> Boosted | None:
+    """A classifier as a forest; None for one that is not made of trees that arrays can hold."""
+    try:
+        return as_boosted(classifier)
+    except FileError:
+        return None
+
+
 def counted_splits(classifiers: Sequence[Any]) -> Array | None:
     """Number of splits by each feature in the trees of classifiers; None if one has no trees that can be read."""
-    counts = []
-    for classifier in classifiers:
-        try:
-            boosted = as_boosted(classifier)
-        except FileError:  # categorical splits that arrays cannot hold
-            return None
-        if boosted is None:
-            return None
-        counts.append(boosted.forest.split_counts())
-    return np.asarray(np.sum(counts, axis=0), dtype=float) if counts else None
+    forests = [each.forest for each in map(trees_of, classifiers) if each is not None]
+    if not forests or len(forests) < len(classifiers):
+        return None
+    return np.asarray(np.sum([forest.split_counts() for forest in forests], axis=0), dtype=float)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError
 from ..data.sample import count_rows
 from .contract import Array
-from .cross_fitting import spread, trees_of
+from .cross_fitting import spread
 from .forest_members import ForestMembers
-from .forests import as_boosted, counted_splits
+from .forests import as_boosted, counted_splits, trees_of
 from .members import Members, Written
 from .plug_in import PlugInMembers, expected
 from .posterior import Posterior
