@@ -143,33 +143,23 @@ class Forest:
         if columns is None:
             ends = np.cumsum([0, *(len(each.offset) for each in forests)])
             columns = [np.arange(a, b, dtype=np.int32) for a, b in itertools.pairwise(ends)]
-        nodes = np.cumsum([0, *(len(each.feature) for each in forests)]).astype(np.int32)
-        sets = np.cumsum([0, *(len(each.starts) - 1 for each in forests)]).astype(np.int32)
-        words = np.cumsum([0, *(len(each.words) for each in forests)]).astype(np.int32)
-        offset = np.zeros(1 + max(int(part.max(initial=-1)) for part in columns))
-        for each, part in zip(forests, columns, strict=True):
-            np.add.at(offset, part, each.offset)
-        concatenated: dict[str, Any] = {
-            name: np.concatenate([getattr(each, name) for each in forests])
-            for name in ("feature", "threshold", "value", "default_left", "words")
-        }
-        moved: dict[str, Any] = {
-            name: np.concatenate([getattr(each, name) + shift for each, shift in zip(forests, nodes, strict=False)])
-            for name in ("left", "right", "roots")
-        }
-        category = [
-            np.where(each.category < 0, -1, each.category + shift) for each, shift in zip(forests, sets, strict=False)
-        ]
-        starts = [each.starts[:-1] + shift for each, shift in zip(forests, words, strict=False)]
-        return cls(
-            **{**concatenated, **{name: array.astype(np.int32) for name, array in moved.items()}},
-            category=np.concatenate(category).astype(np.int32),
-            starts=np.concatenate([*starts, words[-1:]]).astype(np.int32),
-            column=np.concatenate([part[each.column] for each, part in zip(forests, columns, strict=True)]),
-            offset=offset,
-            single=first.single,
-            width=first.width,
-        )
+        offset = np.zeros(1 + max(int(column.max(initial=-1)) for column in columns))
+        parts: dict[str, list[Any]] = {name: [] for name in cls.rules if name != "offset"}
+        nodes, sets, words = 0, 0, 0  # in the forests so far
+        for each, column in zip(forests, columns, strict=True):
+            np.add.at(offset, column, each.offset)
+            moved = {
+                **{name: getattr(each, name) + nodes for name in ("left", "right", "roots")},
+                "category": np.where(each.category < 0, -1, each.category + sets),
+                "starts": each.starts[:-1] + words,
+                "column": column[each.column],
+            }
+            for name, arrays in parts.items():
+                arrays.append(moved[name] if name in moved else getattr(each, name))
+            nodes, sets, words = nodes + len(each.feature), sets + len(each.starts) - 1, words + len(each.words)
+        parts["starts"].append(np.array([words], dtype=np.int32))
+        concatenated = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        return cls(**concatenated, offset=offset, single=first.single, width=first.width)
 
     @classmethod
     def mean(cls, forests: Sequence[Forest]) -> Forest:

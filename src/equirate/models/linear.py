@@ -363,15 +363,15 @@ class LinearLearner(Learner):
 
 
 class FittedLinear(Learner):
-    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts by default."""
+    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts."""
 
-    def __init__(self, width: int, names: tuple[str, ...] | None, intercept: bool = True) -> None:
-        self.width, self.names, self.intercept = width, names, intercept
+    def __init__(self, width: int, names: tuple[str, ...] | None) -> None:
+        self.width, self.names = width, names
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
         W = np.stack([snapshots[t][:, c] for t, c in chosen], axis=1)
-        return LinearMembers(W, self.intercept, self.names)
+        return LinearMembers(W, names=self.names)
 
 
 def best_threshold(scores: NDArray[Any], cost: Array) -> float:

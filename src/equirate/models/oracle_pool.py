@@ -91,20 +91,20 @@ class Pool(FitPool):
     def fit(self, cost: Array) -> Fitted:
         """Fit to the costs of the rows of the table."""
         self.fits += 1
-        target, size = cost < 0, np.abs(cost)
-        used = size > 0
-        if not used.any() or target[used].all() or not target[used].any():
-            answer = bool(used.any() and target[used].all())
-            fitted = Fitted(Always(answer), np.full(len(cost), 1.0 if answer else -1.0))
+        size = np.abs(cost)
+        saves, used = bool((cost < 0).any()), int((size > 0).sum())
+        if not saves or (cost <= 0).all():
+            fitted = _constant(saves, len(cost))
         else:
-            weights = size * (used.sum() / size.sum())
-            fitted = self._trained(target.astype(np.intp), weights)
+            crossed = self.trainer.cross_fit((cost < 0).astype(np.intp), size * (used / size.sum()), 2)
+            fitted = Fitted(average_classifiers(crossed.models), log_odds_of(crossed.chances[:, 1]))
         self.fitted.append(fitted)
         return fitted
 
-    def _trained(self, target: NDArray[np.intp], weights: Array) -> Fitted:
-        crossed = self.trainer.cross_fit(target, weights, 2)
-        return Fitted(average_classifiers(crossed.models), log_odds_of(crossed.chances[:, 1]))
+
+def _constant(answer: bool, rows: int) -> Fitted:
+    """The same answer for everybody."""
+    return Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0))
 
 
 Cut = tuple[Fitted, float]
@@ -119,7 +119,7 @@ class OracleLearner(Learner):
 
     def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
         self.pool, self.rows, self.numbers = pool, rows, numbers
-        self.now: list[Cut] = [(Fitted(Always(False), np.full(len(pool.trained.index), -1.0)), 0.0)] * count
+        self.now: list[Cut] = [(_constant(False, len(pool.trained.index)), 0.0)] * count
 
     def answer(self, asked: Asked) -> Seen:
         """Refit, configuration by configuration."""
@@ -222,7 +222,7 @@ class PoolLearner(OracleLearner):
     def _begin(self) -> None:
         """Start with the constant classifiers and the unconstrained one, which minimises the number of errors."""
         pool, rows = self.pool, len(self.pool.trained.index)
-        pool.fitted += [Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0)) for answer in (False, True)]
+        pool.fitted += [_constant(answer, rows) for answer in (False, True)]
         if pool.posterior is None:
             labels = pool.trained.labels[:, None]
             pool.fit(pool.trained.spread(np.where(labels == 1, -1.0, 1.0))[:, 0])
