@@ -346,15 +346,11 @@ class Standard:
         Mean and spread are those of the rows of all processes that share them.
         """
         total, number = shared.total(np.array([weights.sum(), len(weights)], dtype=float))
-        share = (
-            (lambda rows: weights[rows] / total)
-            if total > 0
-            else (lambda rows: np.full(len(weights[rows]), 1 / number))
-        )
+        shares = weights / total if total > 0 else np.full(len(weights), 1 / number)
         sparse = sp.issparse(X)
         mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         for rows in _chunks(X):
-            mean += share(rows) @ X[rows].astype(float)
+            mean += shares[rows] @ X[rows].astype(float)
         mean = shared.total(mean)
         if sparse:
             present, stored = np.zeros(X.shape[1]), np.zeros(X.shape[1])
@@ -363,18 +359,18 @@ class Standard:
                 part.sum_duplicates()
                 part.eliminate_zeros()
                 stored += np.bincount(part.indices, minlength=X.shape[1])
-                present += share(rows) @ (part != 0).astype(float)
+                present += shares[rows] @ (part != 0).astype(float)
                 part.data = (part.data - mean[part.indices]) ** 2
-                square += share(rows) @ part
+                square += shares[rows] @ part
             square, present, stored = shared.add(square, present, stored)
             square = square + np.where(stored == number, 0.0, np.maximum(1 - present, 0.0)) * mean**2
         else:
             residual = np.zeros_like(mean)  # correction of the rounding error
             for rows in _chunks(X):
-                residual += share(rows) @ (X[rows].astype(float) - mean)
+                residual += shares[rows] @ (X[rows].astype(float) - mean)
             mean = mean + shared.total(residual)
             for rows in _chunks(X):
-                square += share(rows) @ (X[rows].astype(float) - mean) ** 2
+                square += shares[rows] @ (X[rows].astype(float) - mean) ** 2
             square = shared.total(square)
         spread = np.sqrt(square)
         for k in np.flatnonzero(spread <= _LEAST):
