@@ -20,6 +20,7 @@ from .._core import threads
 from .._core.errors import AlgorithmError
 from .._core.forking import use_openmp
 from ..models.forests import Forest
+from ..models.registry import load
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -98,17 +99,24 @@ class Grower:
 
 def bins_of(library: str, X: Any, settings: Settings) -> Bins:
     """Bin a table for a library: ``"lightgbm"`` or ``"xgboost"``."""
-    if library not in LIBRARIES:
-        raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")
+    check_library(library)
     imported(library)
     use_openmp(library, thread_count(settings))
-    maker = getattr(importlib.import_module(f"equirate.boosting.{LIBRARIES[library][0]}"), LIBRARIES[library][1])
-    bins: Bins = maker.of(X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X), settings)
+    bins: Bins = load(LIBRARIES[library]).of(X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X), settings)
     return bins
 
 
-LIBRARIES = {"lightgbm": ("light", "LightBins"), "xgboost": ("extreme", "ExtremeBins")}
-"""Libraries: the module of this package that calls each, and its class."""
+def check_library(library: str) -> None:
+    """Refuse other libraries than those of this package."""
+    if library not in LIBRARIES:
+        raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")
+
+
+LIBRARIES = {
+    "lightgbm": "equirate.boosting.light:LightBins",
+    "xgboost": "equirate.boosting.extreme:ExtremeBins",
+}
+"""Libraries, and the classes of their binned tables."""
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:

@@ -176,12 +176,9 @@ class PoolLearner(OracleLearner):
 
     def _answer(self, c: int, costs: Array) -> int:
         best = self._cheapest(costs)
-        if best in self.answered[c] and self._add_rule(costs):
-            best = self._cheapest(costs)
-        if best in self.answered[c] and self.pool.may_fit(costs):
-            self.fit(costs)
-            self._learn_of_all()
-            best = self._cheapest(costs)
+        for add in (self._add_rule, self._add_fit):
+            if best in self.answered[c] and add(costs):
+                best = self._cheapest(costs)
         self.answered[c].add(best)
         return best
 
@@ -195,9 +192,8 @@ class PoolLearner(OracleLearner):
     def respond(self, costs: Array) -> list[Family]:
         """A plug-in rule for each of the costs, or one more fit where the rule is in the pool already."""
         for column in costs.T:
-            if not self._add_rule(column) and self.pool.may_fit(column):
-                self.fit(column)
-                self._learn_of_all()
+            if not self._add_rule(column):
+                self._add_fit(column)
         first, self.given = self.given, len(self.candidates)
         if first == self.given:
             return []
@@ -216,6 +212,14 @@ class PoolLearner(OracleLearner):
         if (np.abs(self.sums - sums).max(axis=0) == 0).any():
             return False
         pool.fitted.append(Fitted(PlugInRule(pool.posterior, k[:, 0] / (size if size else 1.0)), scores))
+        self._learn_of_all()
+        return True
+
+    def _add_fit(self, costs: Array) -> bool:
+        """Fit to these costs, if the pool may."""
+        if not self.pool.may_fit(costs):
+            return False
+        self.fit(costs)
         self._learn_of_all()
         return True
 
