@@ -1,4 +1,4 @@
-"""Classifiers that an oracle fitted, as members of a mixture: thresholds on the scores of each."""
+"""Classifiers that an oracle fitted, as members of a mixture: thresholds or offsets on the scores of each."""
 
 from __future__ import annotations
 
