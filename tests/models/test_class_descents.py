@@ -75,7 +75,7 @@ def test_a_regression_to_costs_is_that_of_weighted_targets(folds: int) -> None:
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
 
-    np.testing.assert_allclose(chances(found.scorer(X)), expected(fold >= 0), atol=2e-4)
+    np.testing.assert_allclose(chances(found.classifier(X)), expected(fold >= 0), atol=2e-4)
     for k in range(folds):
         without = expected(fold != k) if folds > 1 else expected(fold >= 0)
         np.testing.assert_allclose(chances(found.scores)[fold == k], without[fold == k], atol=2e-4)

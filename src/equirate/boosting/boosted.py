@@ -24,10 +24,10 @@ from ..models.forest_members import ForestMembers, Piece
 from ..models.forests import Forest
 from ..models.members import Members
 from ..models.messages import Asked, Seen
-from ..models.rows import Batch, Rows
+from ..models.rows import Rows
 from ..players.steps import StepRule
 from ..players.surrogates import LOGISTIC, Surrogate, surrogate_named
-from .libraries import LIBRARIES, Bins, Grower, bins_of, imported, plain_settings
+from .libraries import Bins, Grower, bins_of, check_library, plain_settings
 
 ROUNDS, BEGIN = 150, 100
 STEP, PRICE_STEP = 0.3, 0.003
@@ -82,8 +82,7 @@ class BoostedTrees(Model):
         surrogate: SurrogateName | Surrogate = "logistic",
         **settings: Any,
     ) -> None:
-        if library not in LIBRARIES:
-            raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")
+        check_library(library)
         if isinstance(begin, bool) or not isinstance(begin, (int, np.integer)) or begin < 0:
             raise AlgorithmError(f"begin must be a number of trees, at least 0; got {begin!r}")
         for name, value in (("library", library), ("begin", int(begin)), ("settings", settings)):
@@ -166,7 +165,6 @@ class BoostedTrees(Model):
         Learner
             The ensembles of all configurations.
         """
-        imported(self.library)
         X = rows.X.tocsr() if hasattr(rows.X, "tocsr") else np.asarray(rows.X, dtype=float)
         if X.ndim != 2:
             raise DataError(f"the features must be a table; got shape {X.shape}")
@@ -194,10 +192,9 @@ class Ensemble:
         """Number of trees that were added."""
         return 0 if self.grower is None else self.grower.trees
 
-    def forest(self, empty: Forest) -> Forest:
-        """The trees that were added; ``empty`` if there are none."""
-        if self.grower is None:
-            return empty
+    def forest(self) -> Forest:
+        """The trees that were added; there must be some."""
+        assert self.grower is not None
         if self.grown is None or len(self.grown.roots) != self.trees:
             self.grown = self.grower.forest()
         return self.grown
@@ -215,18 +212,13 @@ class BoostedLearner(Learner):
         self.steps: list[tuple[Array, Array]] = []
         self.surrogate = surrogate_named(setting.surrogate)
 
-    @property
-    def _batch(self) -> Batch:
-        (batch,) = self.rows.batches()
-        return batch
-
     def answer(self, asked: Asked) -> Seen:
         """Store slope and curvature at the scores; for a best response, train a new ensemble."""
         asked = replace(asked, surrogate=self.surrogate)
+        (batch,) = self.rows.batches()
         if asked.respond:
             self._respond(asked.costs)
-            return asked.seen(self._batch, self.scores)
-        batch = self._batch
+            return asked.seen(batch, self.scores)
         slope, curvature = asked.slope(batch, self.scores), asked.curvature(batch, self.scores)
         least = FLOOR * np.abs(self.rows.trained.spread(np.abs(asked.up) + np.abs(asked.down)))
         curvature = np.maximum(curvature, least)
@@ -280,7 +272,5 @@ class BoostedLearner(Learner):
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Prefixes of the ensembles, which share the initial ensemble."""
         pieces = [snapshots[t][c] for t, c in chosen]
-        empty = Forest.constant(np.zeros(1), self.base.width, self.base.single)
-        needed = {number for number, count in pieces if count}
-        forests = {number: self.every[number].forest(empty) for number in needed}
+        forests = {number: self.every[number].forest() for number in {number for number, count in pieces if count}}
         return ForestMembers.of_prefixes(forests, pieces, np.zeros(len(pieces)), self.base)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,13 +16,12 @@ from scipy.special import logit
 from .._core.errors import AlgorithmError
 from ..models.contributions import node_means
 from ..models.forests import Forest
-from .libraries import THREADS, Array, Bins, Grower, Index, Settings, imported, rounds_of, thread_count
+from .libraries import Array, Bins, Grower, Index, Settings, imported, rounds_and_params, thread_count, with_trees
 
 ROUNDS = ("n_estimators", "num_boost_round", "num_rounds")
 OWN = (
     *("objective", "eval_metric", "num_class", "verbosity", "base_score", "importance_type", "missing", "callbacks"),
-    *("enable_categorical", "feature_types", "early_stopping_rounds", "random_state", "categorical_feature"),
-    "categorical_features",
+    *("enable_categorical", "feature_types", "early_stopping_rounds"),
 )
 """Settings that this module sets itself."""
 
@@ -40,7 +38,6 @@ class ExtremeBins(Bins):
     @classmethod
     def of(cls, X: Any, settings: Settings) -> Self:
         """Bin a table."""
-        X = X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X)
         return cls(X, _matrix(X, settings, None), settings)
 
     def part(self, rows: Index) -> ExtremeBins:
@@ -49,7 +46,7 @@ class ExtremeBins(Bins):
         return ExtremeBins(X, _matrix(X, self.settings, self.matrix), self.settings)
 
     def fit(
-        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Bins] = ()
+        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Self] = ()
     ) -> tuple[Forest, list[Array]]:
         """Train with XGBoost's own objective."""
         share = float(np.average(np.asarray(target) == 1, weights=weights)) if classes == 2 else 0.5
@@ -63,7 +60,7 @@ class ExtremeBins(Bins):
         for t in range(rounds):
             _call_library(lambda t=t: booster.update(self.matrix, t))
         scores = [
-            np.asarray(booster.predict(_matrix_of(test), output_margin=True), dtype=float).reshape(test.count, -1)
+            np.asarray(booster.predict(test.matrix, output_margin=True), dtype=float).reshape(test.count, -1)
             for test in tests
         ]
         return forest_of(booster, self.width), scores
@@ -115,13 +112,9 @@ def _types(settings: Settings, width: int) -> list[str] | None:
 
 
 def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    rounds, others = rounds_of(settings, ROUNDS, 100)
-    skipped = {*OWN, *THREADS}
-    params = {name: value for name, value in others.items() if name not in skipped and value is not None}
+    rounds, params = rounds_and_params(settings, ROUNDS, OWN)
     if params.get("booster", "gbtree") != "gbtree":
         raise AlgorithmError(f"booster={params['booster']!r} is not known here: leave it out for trees that add up")
-    seed = settings.get("random_state")
-    params |= {} if seed is None else {"seed": int(seed)}
     return rounds, {**params, "verbosity": 0, "nthread": thread_count(settings), "tree_method": "hist", **own}
 
 
@@ -132,12 +125,6 @@ def _call_library(call: Any) -> Any:
     except imported("xgboost").core.XGBoostError as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         raise AlgorithmError(f"xgboost refuses the settings or the data: {lines[0] if lines else error}") from error
-
-
-def _matrix_of(bins: Bins) -> Any:
-    if not isinstance(bins, ExtremeBins):
-        raise TypeError("parts of one table are binned by one library")
-    return bins.matrix
 
 
 # -- trees ----------------------------------------------------------------------------------------
@@ -151,12 +138,8 @@ def forest_of(booster: Any, width: int) -> Forest:
     base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=float).reshape(-1)
     base = logit(base) if learner["objective"]["name"] == "binary:logistic" else base
     offset = np.broadcast_to(base, scores).astype(float)
-    bare = Forest.constant(np.zeros(1), width, single=True)
-    trees = [replace(bare, **_tree(tree)) for tree in model["trees"]]
-    if not trees:
-        return Forest.constant(offset, width, single=True)
-    forest = Forest.concatenate(trees, [np.zeros(1, np.int32)] * len(trees))
-    return replace(forest, column=np.array(model["tree_info"], dtype=np.int32), offset=offset)
+    bare = Forest.constant(offset, width, single=True)
+    return with_trees(bare, [_tree(tree) for tree in model["trees"]], model["tree_info"])
 
 
 def _tree(tree: dict[str, Any]) -> dict[str, Any]:
@@ -188,8 +171,6 @@ def _tree(tree: dict[str, Any]) -> dict[str, Any]:
         "category": category,
         "starts": np.cumsum([0, *map(len, words)]).astype(np.int32),
         "words": np.concatenate([np.zeros(0, np.uint32), *words]),
-        "roots": np.zeros(1, np.int32),
-        "column": np.zeros(1, np.int32),
     }
 
 

@@ -14,30 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
+from ..models.forest_members import ForestMembers
 from ..models.forests import Forest
 from .libraries import imported
 
 
 def single_forest(members: Any) -> Forest:
-    """The trees of a single member, with its threshold as a tree of one leaf."""
+    """The trees of a single member, all for one score, whose offset includes the member's threshold."""
     members = getattr(getattr(members, "classifier_", members), "members", members)
     if len(members) != 1:
         raise AlgorithmError(
             "only a single ensemble of trees can be handed over to a library: this is "
             f"{type(members).__name__} of {len(members)}; take a member of it, members.take([k])"
         )
-    kept = members.forests()
+    kept: ForestMembers = members.forests()
     forest = kept.forest
-    cut = float(forest.offset.sum() - kept.cuts[0])
-    return Forest.concatenate([_plain(forest), Forest.constant([cut], forest.width, forest.single)], [_ZERO, _ZERO])
-
-
-_ZERO = np.zeros(1, np.int32)
-
-
-def _plain(forest: Forest) -> Forest:
-    """The forest with all trees added to one score, without an offset."""
-    return replace(forest, column=np.zeros_like(forest.column), offset=np.zeros(1))
+    offset = np.array([forest.offset.sum() - kept.cuts[0]])
+    return replace(forest, column=np.zeros_like(forest.column), offset=offset)
 
 
 def _order(forest: Forest, root: int) -> tuple[list[int], list[int]]:

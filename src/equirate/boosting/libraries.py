@@ -10,15 +10,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._core import threads
 from .._core.errors import AlgorithmError
 from .._core.forking import use_openmp
 from ..models.forests import Forest
+from ..models.registry import load
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -27,6 +29,8 @@ Settings = Mapping[str, Any]
 EXTRA = "{library} is not installed: pip install 'equirate[boosting]'"
 THREADS = ("n_jobs", "num_threads", "nthread", "num_thread", "nthreads")
 """The libraries' names for the number of threads."""
+ROUNDS = 100
+"""Number of trees where the settings have none: the default of both libraries."""
 
 
 def imported(library: str) -> Any:
@@ -64,7 +68,7 @@ class Bins:
         raise NotImplementedError
 
     def fit(
-        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Bins] = ()
+        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Self] = ()
     ) -> tuple[Forest, list[Array]]:
         """Train for probabilities of classes 0, 1, ...; return the trees, and scores of ``tests`` (rows, scores)."""
         raise NotImplementedError
@@ -95,17 +99,24 @@ class Grower:
 
 def bins_of(library: str, X: Any, settings: Settings) -> Bins:
     """Bin a table for a library: ``"lightgbm"`` or ``"xgboost"``."""
-    if library not in LIBRARIES:
-        raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")
+    check_library(library)
     imported(library)
     use_openmp(library, thread_count(settings))
-    maker = getattr(importlib.import_module(f"equirate.boosting.{LIBRARIES[library][0]}"), LIBRARIES[library][1])
-    bins: Bins = maker.of(X, settings)
+    bins: Bins = load(LIBRARIES[library]).of(X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X), settings)
     return bins
 
 
-LIBRARIES = {"lightgbm": ("light", "LightBins"), "xgboost": ("extreme", "ExtremeBins")}
-"""Libraries: the module of this package that calls each, and its class."""
+def check_library(library: str) -> None:
+    """Refuse other libraries than those of this package."""
+    if library not in LIBRARIES:
+        raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")
+
+
+LIBRARIES = {
+    "lightgbm": "equirate.boosting.light:LightBins",
+    "xgboost": "equirate.boosting.extreme:ExtremeBins",
+}
+"""Libraries, and the classes of their binned tables."""
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
@@ -116,10 +127,26 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def rounds_of(settings: Settings, names: Sequence[str], default: int) -> tuple[int, dict[str, Any]]:
-    """The number of trees, under any of its names, and the other settings."""
-    rounds = next((settings[name] for name in names if settings.get(name) is not None), default)
+def rounds_and_params(settings: Settings, names: Sequence[str], own: Sequence[str]) -> tuple[int, dict[str, Any]]:
+    """The number of trees, and parameters for a library.
+
+    ``names`` are those of the number of trees, ``own`` those of settings that its module sets itself.
+    """
+    rounds = next((settings[name] for name in names if settings.get(name) is not None), ROUNDS)
     is_integer = isinstance(rounds, (int, np.integer)) and not isinstance(rounds, bool)
     if not is_integer or rounds < 1:
         raise AlgorithmError(f"the number of trees must be a whole number of at least 1; got {rounds!r}")
-    return int(rounds), {name: value for name, value in settings.items() if name not in names}
+    skipped = {*names, *own, *THREADS, "random_state", "categorical_feature", "categorical_features"}
+    params = {name: value for name, value in settings.items() if name not in skipped and value is not None}
+    seed = settings.get("random_state")
+    return int(rounds), params if seed is None else {**params, "seed": int(seed)}
+
+
+def with_trees(bare: Forest, trees: Sequence[dict[str, Any]], column: ArrayLike) -> Forest:
+    """A forest without trees, with these: the arrays of the nodes of each, and the score that it adds to."""
+    if not trees:
+        return bare
+    only = np.zeros(1, np.int32)
+    parts = [replace(bare, roots=only, column=only, offset=np.zeros(1), **tree) for tree in trees]
+    forest = Forest.concatenate(parts, [only] * len(parts))
+    return replace(forest, column=np.asarray(column, dtype=np.int32), offset=bare.offset)

@@ -6,7 +6,6 @@ In: features and settings in LightGBM's names. Out: `LightBins`, and `forest_of`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError
 from ..models.contributions import node_means
 from ..models.forests import LARGE, Forest
-from .libraries import THREADS, Array, Bins, Grower, Index, Settings, imported, rounds_of, thread_count
+from .libraries import Array, Bins, Grower, Index, Settings, imported, rounds_and_params, thread_count, with_trees
 
 ROUNDS = ("n_estimators", "num_iterations", "num_boost_round", "num_trees", "num_rounds")
 OWN = ("objective", "metric", "num_class", "verbosity", "verbose", "silent", "importance_type", "class_weight")
@@ -36,7 +35,6 @@ class LightBins(Bins):
     def of(cls, X: Any, settings: Settings) -> Self:
         """Bin a table."""
         lightgbm = imported("lightgbm")
-        X = X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X)
         params = _params(settings, {})[1]
         named = settings.get("categorical_feature", settings.get("categorical_features", "auto"))
         dataset = lightgbm.Dataset(
@@ -50,7 +48,7 @@ class LightBins(Bins):
         return LightBins(_call_library(dataset.construct), self.width, len(rows))
 
     def fit(
-        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Bins] = ()
+        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Self] = ()
     ) -> tuple[Forest, list[Array]]:
         """Train with LightGBM's own objective."""
         own = {"objective": "binary"} if classes == 2 else {"objective": "multiclass", "num_class": classes}
@@ -58,7 +56,7 @@ class LightBins(Bins):
         self.dataset.set_label(np.asarray(target, dtype=np.float32)).set_weight(weights)
         booster = self._booster(params)
         for place, test in enumerate(tests):
-            booster.add_valid(_dataset(test), str(place))
+            booster.add_valid(test.dataset, str(place))
         for _ in range(rounds):
             if _call_library(booster.update):
                 break
@@ -119,20 +117,10 @@ def _call_library(call: Any) -> Any:
 
 def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """Number of rounds, and LightGBM's parameters: the user's and those set here."""
-    rounds, others = rounds_of(settings, ROUNDS, 100)
-    skipped = {*OWN, *THREADS, "categorical_feature", "categorical_features", "random_state"}
-    params = {name: value for name, value in others.items() if name not in skipped and value is not None}
-    seed = settings.get("random_state")
-    params |= {} if seed is None else {"seed": int(seed)}
+    rounds, params = rounds_and_params(settings, ROUNDS, OWN)
     fixed = {"metric": "None", "verbosity": -1, "num_threads": thread_count(settings), "deterministic": True}
     faster = {} if {"force_col_wise", "force_row_wise"} & params.keys() else {"force_row_wise": True}
     return rounds, {**params, **faster, **fixed, **own}
-
-
-def _dataset(bins: Bins) -> Any:
-    if not isinstance(bins, LightBins):
-        raise TypeError("parts of one table are binned by one library")
-    return bins.dataset
 
 
 def _logits(chances: Array, classes: int) -> Array:
@@ -153,13 +141,8 @@ def forest_of(booster: Any, width: int) -> Forest:
     outputs = int(fields["num_tree_per_iteration"])
     if "average_output" in head:
         raise AlgorithmError("trees of boosting='rf' are averaged and not added up: use another boosting")
-    trees = [_tree(block) for block in blocks]
-    if not trees:
-        return Forest.constant(np.zeros(outputs), width)
-    bare = Forest.constant(np.zeros(1), width)
-    forest = Forest.concatenate([replace(bare, **tree) for tree in trees], [np.zeros(1, np.int32)] * len(trees))
-    column = np.arange(len(trees), dtype=np.int32) % outputs
-    return replace(forest, column=column, offset=np.zeros(outputs))
+    bare = Forest.constant(np.zeros(outputs), width)
+    return with_trees(bare, [_tree(block) for block in blocks], np.arange(len(blocks)) % outputs)
 
 
 def _tree(block: str) -> dict[str, Any]:
@@ -199,7 +182,6 @@ def _tree(block: str) -> dict[str, Any]:
     return {
         **{"feature": feature, "threshold": threshold, "left": left, "right": right, "value": value},
         **{"default_left": default_left, "category": category, "starts": starts, "words": words},
-        **{"roots": np.zeros(1, np.int32), "column": np.zeros(1, np.int32)},
     }
 
 

@@ -7,6 +7,7 @@ classifiers are forests of plain arrays; None for settings whose trees cannot be
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -187,7 +188,7 @@ def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | Non
         return None
     library, settings = library_and_settings
     if not isinstance(estimator, BoostedProbabilities):
-        return BinnedTrainer(library, settings, X, folds, rest)
+        return BinnedTrainer(library, settings, X, folds, rest, {})
     settings = {**modest(library, sum(map(len, folds))), **settings}
     return BinnedTrainer(library, settings, X, folds, rest, hasty(settings))
 
@@ -229,10 +230,10 @@ class BinnedTrainer(Trainer):
         X: Any,
         folds: Sequence[Index],
         rest: Index | None,
-        in_folds: Settings | None = None,
+        in_folds: Settings,
     ) -> None:
         super().__init__(None, X, folds, rest)
-        self.in_folds = in_folds or {}
+        self.in_folds = in_folds
         self.settings, self.bins = dict(settings), bins_of(library, X, settings)
         self.parts: dict[Any, Bins] = {}
         self.most: int | None = None
@@ -242,9 +243,9 @@ class BinnedTrainer(Trainer):
         library_and_settings = library_of(estimator)
         if library_and_settings is None or library_and_settings[0] != self.bins.library:
             return super().for_groups(estimator)
-        other = object.__new__(BinnedTrainer)
-        most = getattr(estimator, "trees", None)
-        other.__dict__.update({**self.__dict__, "settings": library_and_settings[1], "most": most, "in_folds": {}})
+        other = copy.copy(self)
+        other.settings, other.in_folds = library_and_settings[1], {}
+        other.most = getattr(estimator, "trees", None)
         return other
 
     def _part(self, name: Any, rows: Index) -> Bins:
@@ -264,22 +265,19 @@ class BinnedTrainer(Trainer):
     ) -> tuple[Any, list[Array]]:
         names = ["rest"] if fold is None else [f"fold {fold}", "rest"]
         present = np.unique(target[train])
-        if len(present) < classes:  # a class without rows has no trees: the library needs classes without gaps
-            place = np.searchsorted(present, target[train])
-            if len(present) == 1:
-                return super()._train(target, weights, classes, fold, train, tests)
-        else:
-            place = target[train]
-        used = [(name, rows) for name, rows in zip(names, tests, strict=True) if len(rows)]
+        if len(present) == 1:
+            return super()._train(target, weights, classes, fold, train, tests)
+        place = np.searchsorted(present, target[train])  # a class without rows has no trees: no gaps for the library
+        tested = {name: self._part(name, rows) for name, rows in zip(names, tests, strict=True) if len(rows)}
         # Large steps overshoot where one of several classes is rare: its trees have few rows, and no curvature.
         settings = self.settings if fold is None or classes > 2 else {**self.settings, **self.in_folds}
         if self.most is not None:  # two classes have one tree per round, more classes have one each
             rounds = self.most // (len(present) if len(present) > 2 else 1)
             settings = {**settings, "n_estimators": min(max(rounds, FEWEST), MOST)}
         weighed = None if weights is None else weights[train]
-        tested = [self._part(name, rows) for name, rows in used]
-        forest, scores = self._part(f"without {fold}", train).fit(place, weighed, len(present), settings, tested)
-        scores_of = dict(zip([name for name, _ in used], scores, strict=True))
+        bins = self._part(f"without {fold}", train)
+        forest, scores = bins.fit(place, weighed, len(present), settings, list(tested.values()))
+        scores_of = dict(zip(tested, scores, strict=True))
         result = []
         for name, rows in zip(names, tests, strict=True):
             probabilities = np.zeros((len(rows), classes))

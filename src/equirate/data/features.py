@@ -42,6 +42,19 @@ def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
     return matrix
 
 
+def checked_features(X: Any, width: int, names: tuple[str, ...] | None = None, finite: bool = True) -> Any:
+    """Features of new examples; refuses other columns than those of the training data, and non-finite values."""
+    columns = feature_names(X)
+    if names is not None and columns is not None and columns != names:
+        raise DataError(
+            f"X has the columns {', '.join(columns)}; the classifier was trained on {', '.join(names)}, in that order"
+        )
+    X = features(X, finite=finite)
+    if X.shape[1] != width:
+        raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {width}")
+    return X
+
+
 def as_given(X: Any, length: int) -> Any:
     """Check features, but keep integers (for embeddings) and arrays of more dimensions (images) as they are."""
     array = None if sp.issparse(X) or feature_names(X) is not None else to_numpy(X)

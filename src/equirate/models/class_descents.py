@@ -24,7 +24,7 @@ from ..data.mapped import zeros_beside
 from ..mixtures import Source
 from .class_learner import ClassPlugInLearner
 from .class_offsets import cheapest_offsets
-from .class_oracle import ClassFit, ClassScoredMembers, LinearScores
+from .class_oracle import ClassScoredMembers, LinearScores
 from .class_probabilities import fill_by_fold
 from .class_rules import blocks
 from .contract import Choice, Learner
@@ -32,6 +32,7 @@ from .cross_fitting import Certain, Fold
 from .members import Members
 from .messages import Family
 from .multinomial import Multinomial
+from .oracle_members import Fitted
 from .posterior import GivenProbabilities, Posterior
 from .rows import Rows
 from .side_by_side import SideBySide
@@ -39,7 +40,7 @@ from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Rule = tuple[ClassFit, Array]
+Rule = tuple[Fitted, Array]
 """A regression, and offsets that are subtracted from its scores."""
 FITS = 4
 """Largest number of regressions to costs."""
@@ -62,7 +63,7 @@ class Descents:
     X: Any
     fold: Fold
 
-    def fit(self, price: Array, cells: Cells, numbers: Index | slice) -> ClassFit:
+    def fit(self, price: Array, cells: Cells, numbers: Index | slice) -> Fitted:
         """Fit to the cost of each answer in each cell (cells, classes), on the rows ``numbers`` of the table."""
         gains = price.max(axis=1, keepdims=True) - price
         size = gains.sum(axis=1)
@@ -79,7 +80,7 @@ class Descents:
             return _linear(fitted, int(self.X.shape[1]), n_classes)
 
         scorer = fill_by_fold(fit, LinearScores.__call__, self.X, self.fold, weights, cells.shared, scores)
-        return ClassFit(scorer, scores)
+        return Fitted(scorer, scores)
 
 
 def _linear(fitted: Logistic | Certain, width: int, n_classes: int) -> LinearScores:
@@ -112,7 +113,7 @@ class DescendingLearner(ClassPlugInLearner):
     ) -> None:
         super().__init__(posterior, probabilities, rows)
         self.descents, self.numbers, self.remembered = descents, numbers, remembered
-        self.fitted: list[ClassFit] = []
+        self.fitted: list[Fitted] = []
         self.directions: list[Array] = []
         self.known: list[Any] = []
 
@@ -148,7 +149,7 @@ class DescendingLearner(ClassPlugInLearner):
         self.directions.append(direction)
         return True
 
-    def _searched_offsets(self, fitted: ClassFit, price: Array) -> Array:
+    def _searched_offsets(self, fitted: Fitted, price: Array) -> Array:
         """The cheapest offsets on the rows that are searched, of all processes."""
         own = fitted.scores[self.numbers][self.searched.rows]
         scores = np.concatenate(self.rows.trained.shared.gather(np.ascontiguousarray(own)))
@@ -172,11 +173,7 @@ class DescendingLearner(ClassPlugInLearner):
             return super().members(snapshots, chosen)
         parts: list[Members] = [super().members(snapshots, [chosen[k] for k in plain])] if plain else []
         rules: list[Rule] = [snapshots[chosen[k][0]][chosen[k][1]] for k in descended]
-        distinct = {id(fitted): fitted for fitted, _ in rules}
-        places = {key: k for k, key in enumerate(distinct)}
-        place = np.array([places[id(fitted)] for fitted, _ in rules], dtype=np.int64)
-        offsets = np.stack([each for _, each in rules], axis=1)
-        parts.append(ClassScoredMembers(tuple(distinct.values()), place, offsets, self.remembered))
+        parts.append(ClassScoredMembers.of(rules, self.remembered))
         if not plain:
             return parts[0]
         return SideBySide(tuple(parts), np.argsort([*plain, *descended]).astype(np.int64))

@@ -13,38 +13,36 @@ cross-fitted: rows are measured by classifiers that were trained without them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
-from .._core.forking import before_use
 from .._core.rules import ArrayOf, Fields, Whole
-from ..data.arrays import to_numpy
 from ..data.cells import Cells
-from ..data.features import features
+from ..data.features import checked_features
 from ..data.labels import MOST
 from ..data.sample import Sample, count_rows, taken
 from ..mixtures import Source
 from ..players.steps import StepRule
 from .capabilities import Capabilities
 from .class_offsets import cheapest_offsets, offset_grid
-from .contract import Choice, Learner, Model, Prepared
-from .cross_fitting import classes_of, make_folds
+from .contract import Choice, Learner
+from .cross_fitting import classes_of
 from .members import Members, Written
 from .messages import Family
 from .oracle import Oracle
 from .oracle_checks import check_weights
+from .oracle_members import Fitted, FittedMembers
+from .oracle_pool import FitPool
 from .rows import Rows
-from .sklearn_classifiers import LINEAR, SAVED, describe_type, learner_class
+from .sklearn_classifiers import SAVED, describe_type, is_linear
 from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-_SAME = 1 - 1e-6
-"""Cosine from which on two cost vectors are treated as the same."""
 _NOTHING = 1e-9
 """Gains up to this share of the largest are treated as rounding errors."""
 _UNSEEN = -1e6
@@ -63,65 +61,27 @@ class ClassOracle(Oracle):
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Pass the features to the classifier as given."""
-        pool = ClassPool(self, _table(rows.X), rows.trained, 1 if self.folds is None else self.folds, 0)
+        pool = ClassPool(self.estimator, self.fits, rows.X, rows.trained, self.folds or 1, 0)
         return ClassOracleLearner(pool, rows, np.arange(len(rows)), remembered=False)
 
-    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
-        """Replace the features by row numbers, and judge rows by fits without them."""
-        if not self.capabilities.fitted_before:
-            return None
-        folds = self.crossed_folds(int((cells.weights > 0).sum()))
-        pool = ClassPool(self, _table(sample.X), cells, folds, seed)
-        return Prepared(ClassRowOracle(pool), np.arange(len(sample), dtype=float)[:, None], _served)
+    def _cross_fitted(self, sample: Sample, cells: Cells, folds: int, seed: int) -> FitPool:
+        """The pool of a game on row numbers."""
+        return ClassPool(self.estimator, self.fits, sample.X, cells, folds, seed)
 
 
-@dataclass(frozen=True, eq=False)
-class ClassRowOracle(Model):
-    """The oracle of a game in which row numbers replace the features."""
+class ClassPool(FitPool):
+    """Fits for more than two classes, with scores (rows, classes)."""
 
-    pool: ClassPool
+    def __init__(self, estimator: Any, max_fits: int, X: Any, trained: Cells, folds: int, seed: int) -> None:
+        super().__init__(estimator, max_fits, X, trained, folds, seed)
+        self.n_classes = trained.n_classes
+        check_weights(estimator, self.X, trained, self.rows)
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """Each row is measured by classifiers that were trained without it."""
-        return Capabilities(out_of_sample=True, any_classes=True)
+    def learner(self, rows: Rows, numbers: Index, count: int) -> Learner:
+        """Answers from all fits, by their out-of-fold scores."""
+        return ClassOracleLearner(self, rows, numbers, remembered=True)
 
-    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Find the rows by their numbers."""
-        return ClassOracleLearner(self.pool, rows, np.asarray(rows.X)[:, 0].astype(np.intp), remembered=True)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassFit:
-    """One fit: the scorer of new rows, and out-of-fold scores (rows, classes) of the rows of the table."""
-
-    scorer: Callable[[Any], Array]
-    scores: Array
-
-
-class ClassPool:
-    """A table, and the classifiers that were fitted on it."""
-
-    def __init__(self, setting: Oracle, X: Any, trained: Cells, folds: int, seed: int) -> None:
-        self.setting, self.X, self.trained, self.n_classes = setting, X, trained, trained.n_classes
-        rows = np.flatnonzero(trained.weights > 0)
-        self.folds = make_folds(trained, rows, max(folds, 1), seed)
-        self.rest = np.flatnonzero(trained.weights <= 0)
-        self.fitted: list[ClassFit] = []
-        self.directions: list[Array] = []
-        self.fits = 0
-        check_weights(setting.estimator, X, trained, rows)
-
-    def new(self, costs: Array) -> bool:
-        """Whether another fit is allowed, and the costs have another direction than those of earlier fits."""
-        size = float(np.linalg.norm(costs))
-        direction = costs / size if size else costs
-        if self.fits >= self.setting.fits or not all(float(direction @ known) < _SAME for known in self.directions):
-            return False
-        self.directions.append(direction)
-        return True
-
-    def fit(self, price: Array) -> ClassFit:
+    def fit(self, price: Array) -> Fitted:
         """Fit to the cost of each answer on each row of the table (rows, classes)."""
         self.fits += 1
         rows, targets, gains = reduced(price)
@@ -131,10 +91,10 @@ class ClassPool:
             used = np.ones(len(rows), dtype=bool) if len(self.folds) == 1 else ~np.isin(rows, fold)
             scorer = self._trained(rows[used], targets[used], gains[used])
             scores[fold] = scorer(taken(self.X, fold))
-            if len(self.rest):
-                scores[self.rest] += scorer(taken(self.X, self.rest)) / len(self.folds)
+            if len(self.unused):
+                scores[self.unused] += scorer(taken(self.X, self.unused)) / len(self.folds)
             scorers.append(scorer)
-        self.fitted.append(ClassFit(scorers[0] if len(scorers) == 1 else MeanScores(tuple(scorers)), scores))
+        self.fitted.append(Fitted(scorers[0] if len(scorers) == 1 else MeanScores(tuple(scorers)), scores))
         return self.fitted[-1]
 
     def _trained(self, rows: Index, targets: Index, gains: Array) -> Callable[[Any], Array]:
@@ -143,9 +103,8 @@ class ClassPool:
         present = np.unique(targets)
         if len(present) < 2:
             return SameAnswer(int(present[0]) if len(present) else 0, self.n_classes)
-        before_use(self.setting.estimator)
         weights = gains * (len(gains) / gains.sum())
-        fitted = fit_weighted(clone(self.setting.estimator), taken(self.X, rows), targets, weights)
+        fitted = fit_weighted(clone(self.estimator), taken(self.X, rows), targets, weights)
         return ClassifierScores(fitted, self.n_classes)
 
 
@@ -227,11 +186,7 @@ class LinearScores:
 
     def __call__(self, X: Any) -> Array:
         """Scores (rows, classes)."""
-        X = features(X)
-        if X.shape[1] != self.coefficients.shape[1]:
-            raise DataError(
-                f"X has {X.shape[1]} features, but the classifier was trained on {self.coefficients.shape[1]}"
-            )
+        X = checked_features(X, self.coefficients.shape[1])
         return np.asarray(X @ self.coefficients.T + self.intercepts, dtype=float)
 
     @classmethod
@@ -248,8 +203,7 @@ class LinearScores:
                 np.mean([part.intercepts for part in parts], axis=0),
             )
         learner = getattr(scorer, "classifier", scorer)
-        name = type(learner).__name__
-        if name not in LINEAR or type(learner) is not learner_class(name) or learner.coef_.shape[1] != width:
+        if not is_linear(learner) or learner.coef_.shape[1] != width:
             raise FileError(f"the model holds {describe_type(learner)}, which cannot be saved: {SAVED}")
         seen = classes_of(learner).astype(np.intp)
         coefficients, intercepts = np.zeros((n_classes, width)), np.full(n_classes, _UNSEEN)
@@ -261,7 +215,7 @@ class LinearScores:
 
 # -- the learner ------------------------------------------------------------------------------------
 
-Rule = tuple[ClassFit, Array]
+Rule = tuple[Fitted, Array]
 """A fit, and offsets that are subtracted from its scores."""
 
 
@@ -274,12 +228,11 @@ class ClassOracleLearner(Learner):
     def families(self) -> list[Family]:
         """The constant classifiers, and the fit to the labels with each class made more and less frequent."""
         K = self.pool.n_classes
-        table, none = len(self.pool.trained.index), np.zeros(K)
         constant = [SameAnswer(k, K) for k in range(K)]
-        rules: list[Rule] = [(ClassFit(each, np.tile(np.eye(K)[each.answer], (table, 1))), none) for each in constant]
-        labels = self.rows.cells.label_costs()[:, None]
-        if not self.pool.fitted and self.pool.new(labels[:, 0]):
-            self.pool.fit(self._price(labels)[0])
+        rules: list[Rule] = [(Fitted(each, each(self.pool.X)), np.zeros(K)) for each in constant]
+        labels = self.rows.cells.label_costs()
+        if not self.pool.fitted and self.pool.may_fit(labels):
+            self.pool.fit(self._price(labels))
         for fitted in self.pool.fitted:
             grid = offset_grid(-fitted.scores[self.numbers][self.rows.trained.weights > 0])
             rules += [(fitted, offsets) for offsets in grid.T]
@@ -288,22 +241,21 @@ class ClassOracleLearner(Learner):
     def respond(self, costs: Array) -> list[Family]:
         """A new fit for each of the costs while fits are allowed, and all fits with the cheapest offsets."""
         rules: list[Rule] = []
-        for column, price in zip(costs.T, self._price(costs), strict=True):
-            if self.pool.new(column):
+        for column in costs.T:
+            price = self._price(column)
+            if self.pool.may_fit(column):
                 rules.append((self.pool.fit(price), np.zeros(self.pool.n_classes)))
             row_price = price[self.numbers]
             rules += [(each, cheapest_offsets(-each.scores[self.numbers], row_price)) for each in self.pool.fitted]
         return [self._family(rules, Source.PRICED)]
 
-    def _price(self, costs: Array) -> list[Array]:
-        """Cost of each answer on each row of the table (rows, classes), for each of the costs."""
-        cells, prices = self.rows.trained, []
-        for column in costs.T:
-            by_answer = np.concatenate([np.zeros((1, len(cells))), column.reshape(-1, len(cells))])
-            price = np.zeros((len(self.pool.trained.index), self.pool.n_classes))
-            price[self.numbers] = by_answer[:, cells.index].T * cells.weights[:, None]
-            prices.append(price)
-        return prices
+    def _price(self, costs: Array) -> Array:
+        """Cost of each answer on each row of the table (rows, classes)."""
+        cells = self.rows.trained
+        by_answer = np.concatenate([np.zeros((1, len(cells))), costs.reshape(-1, len(cells))])
+        price = np.zeros((len(self.pool.trained.index), self.pool.n_classes))
+        price[self.numbers] = by_answer[:, cells.index].T * cells.weights[:, None]
+        return price
 
     def _family(self, rules: Sequence[Rule], source: Source) -> Family:
         answers = [(fitted.scores[self.numbers] - offsets).argmax(axis=1) for fitted, offsets in rules]
@@ -311,35 +263,13 @@ class ClassOracleLearner(Learner):
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Look the rules up; each fit is stored once."""
-        rules = [snapshots[t][c] for t, c in chosen]
-        distinct = {id(fitted): fitted for fitted, _ in rules}
-        order = {key: k for k, key in enumerate(distinct)}
-        place = np.array([order[id(fitted)] for fitted, _ in rules], dtype=np.int64)
-        offsets = np.stack([offsets for _, offsets in rules], axis=1)
-        return ClassScoredMembers(tuple(distinct.values()), place, offsets, self.remembered)
-
-
-def _table(X: Any) -> Any:
-    return X if hasattr(X, "shape") else to_numpy(X)
-
-
-def _served(members: Any) -> Members:
-    """The classifiers of a game on row numbers, as classifiers that score features."""
-    result: Members = replace(members, remembered=False)
-    return result
+        return ClassScoredMembers.of([snapshots[t][c] for t, c in chosen], self.remembered)
 
 
 @dataclass(frozen=True, eq=False)
-class ClassScoredMembers(Members):
-    """Rules on the scores of several classifiers: the class whose score is furthest above its offset.
+class ClassScoredMembers(FittedMembers):
+    """Rules on the scores of several classifiers: the class whose score is furthest above its offset."""
 
-    ``remembered``: the last feature is the number of a row, and each row has its out-of-fold scores.
-    """
-
-    fitted: tuple[ClassFit, ...]
-    place: NDArray[np.int64]
-    offsets: Array
-    remembered: bool = field(default=False)
     settings_rule = Fields({"classes": Whole(3, MOST), "width": Whole(1, 10_000_000)})
     array_rules = {  # noqa: RUF012  # frozen like the class
         **{"coefficients": ArrayOf("f", 3), "intercepts": ArrayOf("f", 2)},
@@ -355,55 +285,32 @@ class ClassScoredMembers(Members):
     def width(self) -> int | None:
         """Number of features, where it is known."""
         for each in self.fitted:
-            if isinstance(each.scorer, LinearScores):
-                return int(each.scorer.coefficients.shape[1])
+            if isinstance(each.classifier, LinearScores):
+                return int(each.classifier.coefficients.shape[1])
         return None
 
-    def __len__(self) -> int:
-        """Count the rules."""
-        return len(self.place)
-
-    def _scores(self, X: Any) -> list[Array]:
+    def _new_scores(self, X: Any) -> list[Array]:
         """Scores of each fit (rows, classes)."""
-        if self.remembered:
-            rows = np.asarray(X[:, -1]).astype(np.intp)
-            return [each.scores[rows] for each in self.fitted]
-        return [each.scorer(X) for each in self.fitted]
+        return [each.classifier(X) for each in self.fitted]
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
         """Predict the class whose score is furthest above its offset, as a code."""
-        scores = self._scores(X)
+        scores = self._scores_of_fits(X)
         dtype = np.uint8 if self.n_classes <= 255 else np.uint16
         answers = [(scores[k] - self.offsets[:, m]).argmax(axis=1) for m, k in enumerate(self.place)]
         return np.stack(answers, axis=1).astype(dtype)
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """Difference between the best and the second best answer, in the mean of the rules' scores."""
-        scores = self._scores(X)
+        scores = self._scores_of_fits(X)
         share = np.bincount(self.place, weights=weights, minlength=len(scores))
         mean = sum((w * each for w, each in zip(share, scores, strict=True)), np.zeros(())) - self.offsets @ weights
         two = np.partition(mean, -2, axis=1)[:, -2:]
         return np.asarray(two[:, 1] - two[:, 0])
 
-    def take(self, indices: Sequence[int]) -> Members:
-        """Select rules, and the fits that they need."""
-        places = self.place[list(indices)]
-        distinct = np.unique(places)
-        fitted = tuple(self.fitted[k] for k in distinct)
-        place = np.searchsorted(distinct, places).astype(np.int64)
-        return replace(self, fitted=fitted, place=place, offsets=self.offsets[:, list(indices)])
-
-    def concatenate(self, parts: Sequence[ClassScoredMembers]) -> Members | None:
-        """Rules on all fits, each of which scores once."""
-        distinct = {id(fitted): fitted for part in parts for fitted in part.fitted}
-        order = {key: k for k, key in enumerate(distinct)}
-        place = np.array([order[id(part.fitted[k])] for part in parts for k in part.place], dtype=np.int64)
-        offsets = np.concatenate([part.offsets for part in parts], axis=1)
-        return replace(self, fitted=tuple(distinct.values()), place=place, offsets=offsets)
-
     def plain(self, width: int) -> Written:
         """Write linear classifiers as their coefficients; others are refused by name."""
-        lines = [LinearScores.of(each.scorer, width, self.n_classes) for each in self.fitted]
+        lines = [LinearScores.of(each.classifier, width, self.n_classes) for each in self.fitted]
         arrays = {
             "coefficients": np.stack([line.coefficients for line in lines]),
             "intercepts": np.stack([line.intercepts for line in lines]),
@@ -422,5 +329,5 @@ class ClassScoredMembers(Members):
         if not fit or place.min() < 0 or place.max() >= fits:
             raise FileError("the scores and offsets of linear classifiers do not fit together")
         none = np.zeros((0, K))
-        lines = tuple(ClassFit(LinearScores(coefficients[k], intercepts[k]), none) for k in range(fits))
+        lines = tuple(Fitted(LinearScores(coefficients[k], intercepts[k]), none) for k in range(fits))
         return cls(lines, place, arrays["offsets"])

@@ -105,7 +105,7 @@ class GivenClassPlugIn(GivenPlugIn):
 def _served(posterior: Posterior, members: Any) -> Members:
     """Members of a game on given probabilities as members on features."""
     if isinstance(members, ClassScoredMembers):
-        return replace(members, remembered=False)
+        return members.served()
     return served(posterior, members)
 
 

@@ -15,19 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
-from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Whole, maybe
-from ..data.examples import Examples
+from .._core.rules import ArrayOf, Fields, Whole
 from ..data.labels import MOST
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
-from ..problem.written import as_text, read_slice
 from .capabilities import Capabilities
 from .class_learner import ClassPlugInLearner, Searched
 from .class_rules import check_costs, decide, expected_costs, joint, lead
 from .contract import Choice, Learner, Model
 from .members import Members, Written
 from .rows import Rows
-from .thresholds import membership
+from .thresholds import GROUPS, group_of_each, membership, plain_groups, read_groups
 
 Array = NDArray[np.float64]
 Probabilities = Callable[[Any], Array]
@@ -107,7 +105,7 @@ class ClassScoreMembers(Members):
     probabilities: Probabilities
     groups: tuple[Slice, ...]
     rules: Array
-    settings_rule = Fields({"groups": maybe(ListOf(TEXT, 1000)), "classes": Whole(3, MOST)})
+    settings_rule = Fields({"groups": GROUPS, "classes": Whole(3, MOST)})
     array_rules = {"costs": ArrayOf("f", 3)}  # noqa: RUF012  # frozen like the class
 
     @property
@@ -149,14 +147,7 @@ class ClassScoreMembers(Members):
             )
         group = np.zeros(len(chances), dtype=np.intp)
         if self.needs_attributes:
-            examples = Examples.of(np.zeros(len(chances)), attributes, fallback=X)
-            missing = sorted(set().union(*(part.attributes for part in self.groups)) - set(examples.columns))
-            if missing:
-                raise DataError(
-                    "this classifier has rules for each group: give attributes (sensitive_features) with "
-                    f"{', '.join(map(repr, missing))} when predicting"
-                )
-            group = membership(self.groups, examples)
+            group = group_of_each(self.groups, len(chances), X, attributes, "rules")
         return joint(np.concatenate([chances, np.eye(len(self.groups))[group]], axis=1), self.n_classes)
 
     def take(self, indices: Sequence[int]) -> Members:
@@ -175,14 +166,14 @@ class ClassScoreMembers(Members):
             raise FileError(
                 f"rules on the probabilities of {self.probabilities!r} cannot be saved: only those on given ones can"
             )
-        groups = list(map(as_text, self.groups)) if self.needs_attributes else None
-        return Written("class_scores", {"groups": groups, "classes": self.n_classes}, {"costs": self.rules})
+        settings = {"groups": plain_groups(self.groups), "classes": self.n_classes}
+        return Written("class_scores", settings, {"costs": self.rules})
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
         """Read the groups and the costs."""
-        groups = (EVERYBODY,) if settings["groups"] is None else tuple(map(read_slice, settings["groups"]))
+        groups = read_groups(settings["groups"])
         check_costs(arrays["costs"], settings["classes"])
-        if not groups or len(arrays["costs"]) != settings["classes"] * len(groups):
+        if len(arrays["costs"]) != settings["classes"] * len(groups):
             raise FileError("the groups and the costs of the classes do not fit together")
         return cls(given_probabilities, groups, arrays["costs"])

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import DataError, FileError
+from .._core.errors import DataError
 from ..data.cells import Cells
 from ..data.sample import taken
 from ..data.splits import clusters_as_examples
-from .forests import Boosted, as_boosted, chances
+from .forests import Boosted, chances, trees_of
 from .registry import trainers_of
 from .weighted_fit import fit_weighted
 
@@ -212,14 +212,6 @@ def average_classifiers(models: Sequence[Any]) -> Any:
         return Boosted.mean(boosted)
     count = 1 + max(int(np.max(classes_of(model))) for model in models)
     return Averaged(tuple(models), max(count, 2))
-
-
-def trees_of(model: Any) -> Boosted | None:
-    """A classifier as a forest; None for one that is not made of trees that arrays can hold."""
-    try:
-        return as_boosted(model)
-    except FileError:
-        return None
 
 
 def classes_of(model: Any) -> NDArray[Any]:

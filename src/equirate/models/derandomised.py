@@ -128,7 +128,8 @@ class Derandomised(Members):
         """Write the members and the bins."""
         kind, settings, arrays = self.base.plain(width)
         bins = {"weights": self.weights, "edges": self.edges, "choice": self.choice}
-        return Written("derandomised", {"base": kind, **settings}, {**bins, **_prefixed(arrays)})
+        inner = {f"{self.nested}{name}": array for name, array in arrays.items()}
+        return Written("derandomised", {"base": kind, **settings}, {**bins, **inner})
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
@@ -181,7 +182,3 @@ def moved_across(scores: Array, decided: NDArray[np.bool_]) -> Array:
     """
     side = np.where(decided, NEAR, -NEAR)
     return np.where((scores > 0) == decided, scores, side / (1 + np.abs(scores)))
-
-
-def _prefixed(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {f"{Derandomised.nested}{name}": array for name, array in arrays.items()}

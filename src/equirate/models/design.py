@@ -28,7 +28,7 @@ from ..data.cells import Cells
 from ..players.surrogates import HINGE
 from .deciding import above
 from .messages import Asked, Seen
-from .rows import Batch
+from .rows import Batch, batches_in_order
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]
@@ -112,15 +112,8 @@ class Design:
         """Rows in blocks whose scores stay in cache."""
         size = max(_BLOCK_VALUES // max(count, 1), 256)
         if size not in self._known_blocks:
-            n, blocks = self.X.shape[0], []
-            for start in range(0, n, size):
-                rows = slice(start, min(start + size, n))
-                cells = self.cells.take(rows)
-                trained = cells if self.trained is self.cells else self.trained.take(rows)
-                blocks.append(Batch(self.X[rows], cells=cells, trained=trained, rows=rows))
-            self._known_blocks = {
-                size: blocks
-            }  # the number of configurations only falls: older blocks are not needed again
+            self._known_blocks.clear()  # the number of configurations only falls: older blocks are not needed again
+            self._known_blocks[size] = batches_in_order(self.X, self.cells, self.trained, size)
         return self._known_blocks[size]
 
     # -- compiled --------------------------------------------------------------------------------
@@ -353,15 +346,11 @@ class Standard:
         Mean and spread are those of the rows of all processes that share them.
         """
         total, number = shared.total(np.array([weights.sum(), len(weights)], dtype=float))
-        share = (
-            (lambda rows: weights[rows] / total)
-            if total > 0
-            else (lambda rows: np.full(len(weights[rows]), 1 / number))
-        )
+        shares = weights / total if total > 0 else np.full(len(weights), 1 / number)
         sparse = sp.issparse(X)
         mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         for rows in _chunks(X):
-            mean += share(rows) @ X[rows].astype(float)
+            mean += shares[rows] @ X[rows].astype(float)
         mean = shared.total(mean)
         if sparse:
             present, stored = np.zeros(X.shape[1]), np.zeros(X.shape[1])
@@ -370,18 +359,18 @@ class Standard:
                 part.sum_duplicates()
                 part.eliminate_zeros()
                 stored += np.bincount(part.indices, minlength=X.shape[1])
-                present += share(rows) @ (part != 0).astype(float)
+                present += shares[rows] @ (part != 0).astype(float)
                 part.data = (part.data - mean[part.indices]) ** 2
-                square += share(rows) @ part
+                square += shares[rows] @ part
             square, present, stored = shared.add(square, present, stored)
             square = square + np.where(stored == number, 0.0, np.maximum(1 - present, 0.0)) * mean**2
         else:
             residual = np.zeros_like(mean)  # correction of the rounding error
             for rows in _chunks(X):
-                residual += share(rows) @ (X[rows].astype(float) - mean)
+                residual += shares[rows] @ (X[rows].astype(float) - mean)
             mean = mean + shared.total(residual)
             for rows in _chunks(X):
-                square += share(rows) @ (X[rows].astype(float) - mean) ** 2
+                square += shares[rows] @ (X[rows].astype(float) - mean) ** 2
             square = shared.total(square)
         spread = np.sqrt(square)
         for k in np.flatnonzero(spread <= _LEAST):
@@ -432,5 +421,5 @@ class Standard:
         return self.spread[:, None].astype(like.dtype)
 
 
-def _chunks(X: Any, size: int = _ROWS) -> list[slice]:
-    return [slice(start, start + size) for start in range(0, X.shape[0], size)]
+def _chunks(X: Any) -> list[slice]:
+    return [slice(start, start + _ROWS) for start in range(0, X.shape[0], _ROWS)]

@@ -149,8 +149,7 @@ class FiniteMembers(Members):
     @property
     def has_scores(self) -> bool:
         """Whether all have a decision function or probabilities."""
-        scored = (hasattr(each, "decision_function") or hasattr(each, "predict_proba") for each in self.classifiers)
-        return self.n_classes == 2 and all(scored)
+        return self.n_classes == 2 and all(map(_has_score, self.classifiers))
 
     def take(self, indices: Sequence[int]) -> Members:
         """Select classifiers."""
@@ -195,6 +194,10 @@ def _answers(classifier: Any, X: Any, classes: Classes) -> NDArray[Any]:
     return codes.astype(np.uint8 if len(classes) <= 255 else np.uint16)
 
 
+def _has_score(classifier: Any) -> bool:
+    return hasattr(classifier, "decision_function") or hasattr(classifier, "predict_proba")
+
+
 def _score(classifier: Any, X: Any) -> NDArray[Any]:
     if hasattr(classifier, "decision_function"):
         return np.asarray(classifier.decision_function(X), dtype=float)
@@ -209,10 +212,8 @@ def _decide(classifier: Any, X: Any) -> NDArray[np.bool_]:
         if not set(values.tolist()) <= {0, 1}:
             raise DataError("an array in the list of classifiers must hold 0/1 decisions")
         return classifier.astype(bool)
-    if hasattr(classifier, "decision_function"):
-        return np.asarray(classifier.decision_function(X)) > 0
-    if hasattr(classifier, "predict_proba"):
-        return np.asarray(classifier.predict_proba(X))[:, 1] > 0.5
+    if _has_score(classifier):
+        return np.asarray(_score(classifier, X) > 0)
     if hasattr(classifier, "predict"):
         predicted = np.asarray(classifier.predict(X))
         top = getattr(classifier, "classes_", np.array([0, 1]))[-1]

@@ -143,33 +143,23 @@ class Forest:
         if columns is None:
             ends = np.cumsum([0, *(len(each.offset) for each in forests)])
             columns = [np.arange(a, b, dtype=np.int32) for a, b in itertools.pairwise(ends)]
-        nodes = np.cumsum([0, *(len(each.feature) for each in forests)]).astype(np.int32)
-        sets = np.cumsum([0, *(len(each.starts) - 1 for each in forests)]).astype(np.int32)
-        words = np.cumsum([0, *(len(each.words) for each in forests)]).astype(np.int32)
-        offset = np.zeros(1 + max(int(part.max(initial=-1)) for part in columns))
-        for each, part in zip(forests, columns, strict=True):
-            np.add.at(offset, part, each.offset)
-        concatenated: dict[str, Any] = {
-            name: np.concatenate([getattr(each, name) for each in forests])
-            for name in ("feature", "threshold", "value", "default_left", "words")
-        }
-        moved: dict[str, Any] = {
-            name: np.concatenate([getattr(each, name) + shift for each, shift in zip(forests, nodes, strict=False)])
-            for name in ("left", "right", "roots")
-        }
-        category = [
-            np.where(each.category < 0, -1, each.category + shift) for each, shift in zip(forests, sets, strict=False)
-        ]
-        starts = [each.starts[:-1] + shift for each, shift in zip(forests, words, strict=False)]
-        return cls(
-            **{**concatenated, **{name: array.astype(np.int32) for name, array in moved.items()}},
-            category=np.concatenate(category).astype(np.int32),
-            starts=np.concatenate([*starts, words[-1:]]).astype(np.int32),
-            column=np.concatenate([part[each.column] for each, part in zip(forests, columns, strict=True)]),
-            offset=offset,
-            single=first.single,
-            width=first.width,
-        )
+        offset = np.zeros(1 + max(int(column.max(initial=-1)) for column in columns))
+        parts: dict[str, list[Any]] = {name: [] for name in cls.rules if name != "offset"}
+        nodes, sets, words = 0, 0, 0  # in the forests so far
+        for each, column in zip(forests, columns, strict=True):
+            np.add.at(offset, column, each.offset)
+            moved = {
+                **{name: getattr(each, name) + nodes for name in ("left", "right", "roots")},
+                "category": np.where(each.category < 0, -1, each.category + sets),
+                "starts": each.starts[:-1] + words,
+                "column": column[each.column],
+            }
+            for name, arrays in parts.items():
+                arrays.append(moved[name] if name in moved else getattr(each, name))
+            nodes, sets, words = nodes + len(each.feature), sets + len(each.starts) - 1, words + len(each.words)
+        parts["starts"].append(np.array([words], dtype=np.int32))
+        concatenated = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        return cls(**concatenated, offset=offset, single=first.single, width=first.width)
 
     @classmethod
     def mean(cls, forests: Sequence[Forest]) -> Forest:
@@ -215,7 +205,7 @@ class Forest:
             goes_left = value <= self.threshold[at]
             if len(self.starts) > 1:
                 category = self.category[at]
-                goes_left = np.where(category < 0, goes_left, self._inside_each(value, np.maximum(category, 0)))
+                goes_left = np.where(category < 0, goes_left, self._inside(value, np.maximum(category, 0)))
             if holes:
                 goes_left |= np.isnan(value) & (self.default_left[at] == 1)
             below = np.where(goes_left, self.left[at], self.right[at])
@@ -227,14 +217,15 @@ class Forest:
             scores[:, column] = np.cumsum(np.hstack([scores[:, [column]], values]), axis=1)[:, -1]
         return scores
 
-    def _inside_each(self, value: Array, category: Whole) -> NDArray[np.bool_]:
-        """Whether each code is in its own set."""
+    def _inside(self, value: Array, category: Whole | int) -> NDArray[np.bool_]:
+        """Whether each code is in a set, its own or the same for all; False for invalid codes."""
         start = self.starts[category]
         known = (value >= 0) & (value < 32.0 * (self.starts[category + 1] - start))
+        if not known.any():
+            return known
         code = np.where(known, value, 0).astype(np.int64)
-        words = np.append(self.words, np.uint32(0))  # an entry for codes that are in no set
-        place = np.where(known, start + (code >> 5), len(self.words))
-        return np.asarray((words[place].astype(np.int64) >> (code & 31)) & 1 == 1)
+        word = self.words[np.where(known, start + (code >> 5), 0)]
+        return np.asarray(known & ((word.astype(np.int64) >> (code & 31)) & 1 == 1))
 
     def checked_features(self, X: Any) -> Array:
         """Features as a dense array of the right width."""
@@ -266,16 +257,6 @@ class Forest:
         left = value <= self.threshold[node] if category < 0 else self._inside(value, category)
         return np.asarray(left | np.isnan(value) if self.default_left[node] else left)
 
-    def _inside(self, value: Array, category: int) -> NDArray[np.bool_]:
-        """Whether codes are in a set; False for invalid codes."""
-        words = self.words[self.starts[category] : self.starts[category + 1]]
-        known = (value >= 0) & (value < 32.0 * len(words))
-        code = np.where(known, value, 0).astype(np.int64)
-        inside = np.zeros(len(value), dtype=bool)
-        if len(words):
-            inside = (words[code >> 5].astype(np.int64) >> (code & 31)) & 1 == 1
-        return np.asarray(known & inside)
-
     def split_counts(self) -> Array:
         """How often the trees split by each feature."""
         compact = self.compact()
@@ -295,11 +276,11 @@ class Forest:
         if seen.all():
             return self
         place = (np.cumsum(seen) - 1).astype(np.int32)
+        kept = ("feature", "threshold", "value", "default_left", "category")
         return replace(
             self,
-            **{name: getattr(self, name)[seen] for name in ("feature", "threshold", "value", "default_left")},
+            **{name: getattr(self, name)[seen] for name in kept},
             **{name: place[getattr(self, name)[seen]] for name in ("left", "right")},
-            category=self.category[seen],
             roots=place[self.roots],
         )
 
@@ -391,15 +372,17 @@ def as_boosted(classifier: Any) -> Boosted | None:
     return None
 
 
+def trees_of(classifier: Any) -> Boosted | None:
+    """A classifier as a forest; None for one that is not made of trees that arrays can hold."""
+    try:
+        return as_boosted(classifier)
+    except FileError:
+        return None
+
+
 def counted_splits(classifiers: Sequence[Any]) -> Array | None:
     """Number of splits by each feature in the trees of classifiers; None if one has no trees that can be read."""
-    counts = []
-    for classifier in classifiers:
-        try:
-            boosted = as_boosted(classifier)
-        except FileError:  # categorical splits that arrays cannot hold
-            return None
-        if boosted is None:
-            return None
-        counts.append(boosted.forest.split_counts())
-    return np.asarray(np.sum(counts, axis=0), dtype=float) if counts else None
+    forests = [each.forest for each in map(trees_of, classifiers) if each is not None]
+    if not forests or len(forests) < len(classifiers):
+        return None
+    return np.asarray(np.sum([forest.split_counts() for forest in forests], axis=0), dtype=float)

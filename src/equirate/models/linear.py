@@ -18,16 +18,17 @@ from .._core import kernels
 from .._core.errors import AlgorithmError
 from .._core.seeds import stream
 from .._core.threads import undisturbed
-from ..data.features import features
+from ..data.features import checked_features, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
 from .capabilities import Capabilities
 from .contract import Array, Choice, Learner, Model
 from .design import Design, Standard, stored_bytes, stored_values
-from .linear_members import LinearMembers, checked_features
+from .linear_members import LinearMembers
 from .members import Members
 from .messages import Asked, Seen
 from .rows import Rows
+from .thresholds import MOST_LISTED, midway, sums_above
 
 ROWS_PER_FEATURE = 5
 """Training rows per feature from which on a linear model's own rates are trusted in the choice of a mixture.
@@ -36,8 +37,6 @@ With about as few as that a logistic regression may fit its examples without an 
 """
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
-MOST_LISTED = 2_000_000
-"""Cells times thresholds of a single feature up to which all its classifiers are listed."""
 RESPONDS = (
     "a linear model cannot best-respond to rows that several processes share: take an algorithm that descends, such as "
     '"surrogate" or "slack_ratios"'
@@ -160,9 +159,6 @@ class LinearLearner(Learner):
         self._project()
         self.steps: StepState = step.start(self.W.shape, self.W.dtype)
         self.budget = max(stored_bytes(X), LEAST_BUDGET)
-        self._listed = False
-        self._edges: NDArray[Any] | None = None
-        self._every: Array | None = None
         self.slope: NDArray[Any] | None = None
 
     @contextmanager
@@ -249,7 +245,8 @@ class LinearLearner(Learner):
 
     # -- one feature -----------------------------------------------------------------------------
 
-    def _list_edges(self) -> NDArray[Any] | None:
+    @cached_property
+    def _edges(self) -> NDArray[Any] | None:
         """Every threshold of the only feature, ascending, between its values; None where there are more features."""
         if self.X.shape[1] != 1 or not self.setting.intercept:
             return None
@@ -259,10 +256,7 @@ class LinearLearner(Learner):
         values = np.unique(np.concatenate(self.rows.shared.gather(values)))
         if len(values) > most:
             return None
-        low, high = values[:-1].astype(float), values[1:].astype(float)
-        middle = (low / 2 + high / 2).astype(values.dtype)
-        middle = np.where(middle < values[1:], middle, values[:-1])  # there is no float between neighbouring floats
-        return np.concatenate([[-np.inf], middle])
+        return np.concatenate([[-np.inf], midway(values[:-1], values[1:])])
 
     @property
     def _only_feature(self) -> NDArray[Any]:
@@ -272,20 +266,14 @@ class LinearLearner(Learner):
 
     def every_sum(self) -> Array | None:
         """With one feature: both signs with every threshold. Processes that share the rows count them once."""
-        if not self._listed:
-            self._edges, self._listed = self._list_edges(), True
-            self._every = self._every_sum()
-        return self._every
+        return self._every_sum
 
+    @cached_property
     def _every_sum(self) -> Array | None:
         if self._edges is None:
             return None
-        cells, bins = self.rows.cells, np.searchsorted(self._edges, self._only_feature, side="left") - 1
-        counts = np.zeros((len(cells), len(self._edges)))
-        np.add.at(counts, (cells.index, bins), cells.weights)
-        (counts,) = self.rows.reduce(counts)
-        above = counts[:, ::-1].cumsum(axis=1)[:, ::-1]
-        return np.concatenate([above, cells.totals[:, None] - above], axis=1)
+        above = sums_above(self._edges, self._only_feature, self.rows.cells)
+        return np.concatenate([above, self.rows.cells.totals[:, None] - above], axis=1)
 
     def every_snapshot(self, chosen: NDArray[np.intp]) -> NDArray[Any]:
         """Weights of 1 or -1 with thresholds."""
@@ -375,15 +363,15 @@ class LinearLearner(Learner):
 
 
 class FittedLinear(Learner):
-    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts by default."""
+    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts."""
 
-    def __init__(self, width: int, names: tuple[str, ...] | None, intercept: bool = True) -> None:
-        self.width, self.names, self.intercept = width, names, intercept
+    def __init__(self, width: int, names: tuple[str, ...] | None) -> None:
+        self.width, self.names = width, names
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
         W = np.stack([snapshots[t][:, c] for t, c in chosen], axis=1)
-        return LinearMembers(W, self.intercept, self.names)
+        return LinearMembers(W, names=self.names)
 
 
 def best_threshold(scores: NDArray[Any], cost: Array) -> float:

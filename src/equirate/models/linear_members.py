@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import DataError, FileError
+from .._core.errors import FileError
 from .._core.rules import FLAG, ArrayOf, Fields
-from ..data.features import feature_names, features
+from ..data.features import checked_features
 from .contributions import Contributions, linear_contributions
 from .design import decisions, linear_scores
 from .members import Array, Members, Written
@@ -230,16 +230,3 @@ class LinearMembers(Members):
         if len(arrays["coefficients"]) <= settings["intercept"]:
             raise FileError("the coefficients of a linear model are for no features")
         return cls(arrays["coefficients"], settings["intercept"])
-
-
-def checked_features(X: Any, width: int, names: tuple[str, ...] | None, finite: bool = True) -> Any:
-    """Features of new examples; refuses other columns than those of the training data, and non-finite values."""
-    columns = feature_names(X)
-    if names is not None and columns is not None and columns != names:
-        raise DataError(
-            f"X has the columns {', '.join(columns)}; the classifier was trained on {', '.join(names)}, in that order"
-        )
-    X = features(X, finite=finite)
-    if X.shape[1] != width:
-        raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {width}")
-    return X

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from .._core.errors import AlgorithmError
-from ..data.arrays import to_numpy
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..players.steps import StepRule
@@ -27,8 +26,7 @@ from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
 from .contract import Learner, Model, Prepared
 from .members import Members
-from .oracle_members import ScoredMembers
-from .oracle_pool import OracleLearner, Pool, PoolLearner
+from .oracle_pool import FitPool, OracleLearner, Pool
 from .plug_in import fits_closely, takes_missing
 from .rows import Rows
 from .weighted_fit import weight_parameter
@@ -139,7 +137,7 @@ class Oracle(Model):
         Learner
             The classifiers that were fitted so far.
         """
-        pool = Pool(self.estimator, self.fits, _table(rows.X), rows.trained, 1 if self.folds is None else self.folds, 0)
+        pool = Pool(self.estimator, self.fits, rows.X, rows.trained, self.folds or 1, 0)
         return OracleLearner(pool, rows, np.arange(len(rows)), count)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
@@ -161,34 +159,34 @@ class Oracle(Model):
         """
         if not self.capabilities.fitted_before:
             return None
-        used = int((cells.weights > 0).sum())
-        folds = self.crossed_folds(used)
-        pool = Pool(self.estimator, self.fits, _table(sample.X), cells, folds, seed)
-        pool.estimate(sample, seed)
+        pool = self._cross_fitted(sample, cells, self.crossed_folds(int((cells.weights > 0).sum())), seed)
         numbers = np.arange(len(sample), dtype=float)[:, None]
         return Prepared(RowOracle(pool), numbers, _served)
+
+    def _cross_fitted(self, sample: Sample, cells: Cells, folds: int, seed: int) -> FitPool:
+        """The pool of a game on row numbers."""
+        pool = Pool(self.estimator, self.fits, sample.X, cells, folds, seed)
+        pool.estimate(sample, seed)
+        return pool
 
 
 @dataclass(frozen=True, eq=False)
 class RowOracle(Model):
     """The oracle of a game in which row numbers replace the features."""
 
-    pool: Pool
+    pool: FitPool
 
     @property
     def capabilities(self) -> Capabilities:
-        """Each row is measured by classifiers that were trained without it."""
-        return Capabilities(out_of_sample=True)
+        """Each row is measured by classifiers that were trained without it, for the classes of the data."""
+        return Capabilities(out_of_sample=True, any_classes=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Find the rows by their numbers."""
-        return PoolLearner(self.pool, rows, np.asarray(rows.X)[:, 0].astype(np.intp), count)
-
-
-def _table(X: Any) -> Any:
-    return X if hasattr(X, "shape") else to_numpy(X)
+        return self.pool.learner(rows, np.asarray(rows.X)[:, 0].astype(np.intp), count)
 
 
 def _served(members: Any) -> Members:
     """The classifiers of a game on row numbers, as classifiers that score features."""
-    return ScoredMembers(members.fitted, members.place, members.cuts)
+    result: Members = members.served()
+    return result

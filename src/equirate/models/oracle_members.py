@@ -1,19 +1,20 @@
-"""Classifiers that an oracle fitted, as members of a mixture: thresholds on the scores of each."""
+"""Classifiers that an oracle fitted, as members of a mixture: thresholds or offsets on the scores of each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
+from ..data.sample import count_rows
 from .contract import Array
-from .cross_fitting import spread, trees_of
+from .cross_fitting import spread
 from .forest_members import ForestMembers
-from .forests import as_boosted, counted_splits
+from .forests import as_boosted, counted_splits, trees_of
 from .members import Members, Written
 from .plug_in import PlugInMembers, expected
 from .posterior import Posterior
@@ -33,20 +34,75 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredMembers(Members):
-    """Thresholds on the scores of several classifiers, each of which scores once.
+class FittedMembers(Members):
+    """Rules on the scores of several fits, each of which scores once.
 
-    ``remembered``: features are row numbers, and each row has its out-of-fold score.
+    Attributes
+    ----------
+    fitted
+        The fits.
+    place, offsets
+        For each rule its fit, and what is subtracted from the scores: a threshold, or a number for each class (classes,
+        rules).
+    remembered
+        Whether the last feature is the number of a row, which then has its out-of-fold scores.
     """
 
     fitted: tuple[Fitted, ...]
-    place: NDArray[np.intp]
-    cuts: Array
-    remembered: bool = field(default=False)
+    place: NDArray[np.int64]
+    offsets: Array
+    remembered: bool = False
+
+    @classmethod
+    def of(cls, rules: Sequence[tuple[Fitted, Any]], remembered: bool) -> Self:
+        """Rules as pairs of a fit and what is subtracted from its scores; each fit is stored once."""
+        fitted, place = _stored_once([each for each, _ in rules])
+        return cls(fitted, place, np.stack([offset for _, offset in rules], axis=-1), remembered)
 
     def __len__(self) -> int:
-        """Count the thresholds."""
+        """Count the rules."""
         return len(self.place)
+
+    def served(self) -> Self:
+        """The same rules for features, instead of the row numbers of a game."""
+        return replace(self, remembered=False)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Select rules, and the fits that they need."""
+        needed, place = np.unique(self.place[list(indices)], return_inverse=True)
+        fitted = tuple(self.fitted[k] for k in needed)
+        return replace(self, fitted=fitted, place=place, offsets=self.offsets[..., list(indices)])
+
+    def concatenate(self, parts: Sequence[FittedMembers]) -> Members:
+        """Rules on all fits, each of which scores once."""
+        fitted, order = _stored_once([each for part in parts for each in part.fitted])
+        begins = np.cumsum([0, *(len(part.fitted) for part in parts[:-1])])
+        place = np.concatenate([order[part.place + begin] for part, begin in zip(parts, begins, strict=True)])
+        offsets = np.concatenate([part.offsets for part in parts], axis=-1)
+        return replace(self, fitted=fitted, place=place, offsets=offsets)
+
+    def _scores_of_fits(self, X: Any) -> list[Array]:
+        """Scores of each fit."""
+        if self.remembered:
+            rows = np.asarray(X[:, -1]).astype(np.intp)
+            return [each.scores[rows] for each in self.fitted]
+        return self._new_scores(X)
+
+    def _new_scores(self, X: Any) -> list[Array]:
+        """Scores of each fit for new rows."""
+        raise NotImplementedError
+
+
+def _stored_once(fits: Sequence[Fitted]) -> tuple[tuple[Fitted, ...], NDArray[np.int64]]:
+    """The fits without repetitions, and the place of each among them."""
+    distinct = {id(fitted): fitted for fitted in fits}
+    order = {key: k for k, key in enumerate(distinct)}
+    return tuple(distinct.values()), np.array([order[id(fitted)] for fitted in fits], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredMembers(FittedMembers):
+    """Thresholds on the scores of several classifiers."""
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Score with each classifier, and compare."""
@@ -54,53 +110,47 @@ class ScoredMembers(Members):
 
     def scores(self, X: Any, *, attributes: Any = None) -> Array:
         """How far the log-odds are above the threshold."""
-        if self.remembered:
-            rows = np.asarray(X)[:, 0].astype(np.intp)
-            scores = np.stack([each.scores[rows] for each in self.fitted], axis=1)
-        else:
-            scores = _scores([each.classifier for each in self.fitted], X)
-        return np.asarray(scores[:, self.place] - self.cuts)
+        return np.stack(self._scores_of_fits(X), axis=1)[:, self.place] - self.offsets
+
+    def _new_scores(self, X: Any) -> list[Array]:
+        """Log-odds of the classifiers; rules on the same probabilities share them."""
+        scores, rules = np.zeros((len(self.fitted), count_rows(X))), []
+        for k, classifier in enumerate(self._classifiers):
+            if isinstance(classifier, PlugInRule):
+                rules.append(k)
+            else:
+                scores[k] = log_odds(classifier, X)
+        if rules:
+            chosen: list[PlugInRule] = [self._classifiers[k] for k in rules]
+            costs = expected(chosen[0].posterior(X, None), np.stack([rule.k for rule in chosen], axis=1))
+            scores[rules] = -costs.T
+        return list(scores)
+
+    @property
+    def _classifiers(self) -> list[Any]:
+        return [each.classifier for each in self.fitted]
 
     def split_counts(self) -> Array | None:
         """Number of splits by each feature; None where not all classifiers are trees."""
-        rules = {id(each.posterior): each.posterior for each in self._learned(PlugInRule)}
-        learned = [each for each in self._learned() if not isinstance(each, (Always, PlugInRule))]
+        rules = {id(each.posterior): each.posterior for each in self._classifiers if isinstance(each, PlugInRule)}
+        learned = [each for each in self._classifiers if not isinstance(each, (Always, PlugInRule))]
         rule_classifiers = [part for each in rules.values() for part in (each.label, each.groups) if part is not None]
         return counted_splits([*learned, *rule_classifiers])
-
-    def _learned(self, kind: type = object) -> list[Any]:
-        return [each.classifier for each in self.fitted if isinstance(each.classifier, kind)]
-
-    def take(self, indices: Sequence[int]) -> Members:
-        """Select thresholds, and the classifiers that they need."""
-        places = self.place[list(indices)]
-        distinct = np.unique(places)
-        fitted = tuple(self.fitted[k] for k in distinct)
-        return ScoredMembers(fitted, np.searchsorted(distinct, places), self.cuts[list(indices)], self.remembered)
-
-    def concatenate(self, parts: Sequence[ScoredMembers]) -> Members:
-        """Thresholds on the scores of all classifiers, each of which scores once."""
-        distinct = {id(fitted): fitted for part in parts for fitted in part.fitted}
-        order = {key: k for k, key in enumerate(distinct)}
-        place = [order[id(part.fitted[k])] for part in parts for k in part.place]
-        cuts = np.concatenate([part.cuts for part in parts])
-        return ScoredMembers(tuple(distinct.values()), np.array(place, dtype=np.intp), cuts, self.remembered)
 
     @property
     def width(self) -> int | None:
         """Number of features of the classifiers, where it is known."""
-        widths = [getattr(each.classifier, "n_features_in_", None) for each in self.fitted]
+        widths = [getattr(each, "n_features_in_", None) for each in self._classifiers]
         return next((width for width in widths if width is not None), None)
 
     def plain(self, width: int) -> Written:
         """Write trees as forests, linear classifiers and plug-in rules as such; others are refused by name."""
-        learned = [each.classifier for each in self.fitted]
-        is_rule = np.array([isinstance(each, PlugInRule) for each in learned], dtype=bool)[self.place]
+        is_rule = np.array([isinstance(each, PlugInRule) for each in self._classifiers], dtype=bool)[self.place]
         if is_rule.any():
             return self._with_rules(is_rule, width)
-        if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
-            rows = lines(tuple(learned), width)[:, self.place]
-            rows[-1] -= self.cuts
+        if not self._all_trees:
+            rows = lines(tuple(self._classifiers), width)[:, self.place]
+            rows[-1] -= self.offsets
             return Written("linear", {"intercept": True}, {"coefficients": rows})
         return self._forests(width).plain(width)
 
@@ -117,33 +167,22 @@ class ScoredMembers(Members):
 
     def forests(self) -> ForestMembers:
         """The same as `ForestMembers`, if all classifiers are trees."""
-        learned = [each.classifier for each in self.fitted]
-        if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
+        if not self._all_trees:
             raise AlgorithmError("not all of these classifiers are trees that can be read")
         return self._forests(self.width or 1)
 
+    @property
+    def _all_trees(self) -> bool:
+        return all(isinstance(each, Always) or as_boosted(each) is not None for each in self._classifiers)
+
     def _forests(self, width: int) -> ForestMembers:
-        return ForestMembers.of_classifiers([each.classifier for each in self.fitted], self.place, self.cuts, width)
+        return ForestMembers.of_classifiers(self._classifiers, self.place, self.offsets, width)
 
 
 def log_odds_of(chance: Array) -> Array:
     """Log-odds of probabilities, all finite."""
     chance = np.clip(chance, _CERTAIN, 1 - _CERTAIN)
     return np.asarray(np.log(chance / (1 - chance)))
-
-
-def _scores(classifiers: Sequence[Any], X: Any) -> Array:
-    """Scores of classifiers; rules on the same probabilities share them."""
-    rules = [k for k, each in enumerate(classifiers) if isinstance(each, PlugInRule)]
-    rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    scores = np.zeros((rows, len(classifiers)))
-    if rules:
-        first = classifiers[rules[0]]
-        scores[:, rules] = -expected(first.posterior(X, None), np.stack([classifiers[k].k for k in rules], axis=1))
-    for k, each in enumerate(classifiers):
-        if not isinstance(each, PlugInRule):
-            scores[:, k] = log_odds(each, X)
-    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +197,6 @@ class PlugInRule:
         """Number of features."""
         return self.posterior.width
 
-    def decision_function(self, X: Any) -> Array:
-        """Expected saving from predicting 1."""
-        return -expected(self.posterior(X, None), self.k[:, None])[:, 0]
-
 
 def log_odds(classifier: Any, X: Any) -> Array:
     """Log-odds of the second class, or the decision function of a classifier without probabilities."""
@@ -170,5 +205,4 @@ def log_odds(classifier: Any, X: Any) -> Array:
     boosted = trees_of(classifier)
     if boosted is not None:
         return boosted.decision_function(X)
-    rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    return log_odds_of(spread(classifier, X, 2, rows)[:, 1])
+    return log_odds_of(spread(classifier, X, 2, count_rows(X))[:, 1])

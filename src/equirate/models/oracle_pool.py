@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arrays import to_numpy
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..mixtures import Source
@@ -34,29 +35,48 @@ _SAME = 1 - 1e-6
 """Cosine from which on two cost vectors are treated as the same."""
 
 
-class Pool:
+class FitPool:
     """A table, and the classifiers that were fitted on it."""
 
     def __init__(self, estimator: Any, max_fits: int, X: Any, trained: Cells, folds: int, seed: int) -> None:
-        self.estimator, self.max_fits, self.X, self.trained = estimator, max_fits, X, trained
-        rows = np.flatnonzero(trained.weights > 0)
-        labels = trained.labels[trained.index[rows]]
-        count = min(folds, max(int(np.bincount(labels, minlength=2).min()), 1))
-        parts = make_folds(trained, rows, count, seed)
-        unused = np.flatnonzero(trained.weights <= 0)
-        self.trainer = Trainer.of(estimator, X, parts, unused)
+        self.estimator, self.max_fits, self.trained = estimator, max_fits, trained
+        self.X = X if hasattr(X, "shape") else to_numpy(X)
+        self.rows, self.unused = np.flatnonzero(trained.weights > 0), np.flatnonzero(trained.weights <= 0)
+        self.folds = make_folds(trained, self.rows, folds, seed)
         self.fitted: list[Fitted] = []
         self.directions: list[Array] = []
         self.fits = 0
+
+    def may_fit(self, costs: Array) -> bool:
+        """Whether to fit to costs per cell: if fits are left, and the costs have a new direction, which is kept."""
+        size = float(np.linalg.norm(costs))
+        direction = costs / size if size else costs
+        if self.fits >= self.max_fits or any(float(direction @ known) >= _SAME for known in self.directions):
+            return False
+        self.directions.append(direction)
+        return True
+
+    def learner(self, rows: Rows, numbers: NDArray[np.intp], count: int) -> Learner:
+        """Answers on rows that have these numbers in the table, measured by out-of-fold scores."""
+        raise NotImplementedError
+
+
+class Pool(FitPool):
+    """Fits for two classes, and the probabilities of plug-in rules."""
+
+    def __init__(self, estimator: Any, max_fits: int, X: Any, trained: Cells, folds: int, seed: int) -> None:
+        labels = trained.labels[trained.index[trained.weights > 0]]
+        fewest = int(np.bincount(labels, minlength=2).min())
+        super().__init__(estimator, max_fits, X, trained, min(folds, max(fewest, 1)), seed)
+        self.trainer = Trainer.of(estimator, self.X, self.folds, self.unused)
         self.posterior: Posterior | None = None
         self.probabilities = np.zeros((0, 0))
         if type(self.trainer) is Trainer:  # trainers of boosting libraries use the weights
-            check_weights(estimator, X, trained, rows)
+            check_weights(estimator, self.X, trained, self.rows)
 
-    @property
-    def full(self) -> bool:
-        """Whether the largest number of fits is reached."""
-        return self.fits >= self.max_fits
+    def learner(self, rows: Rows, numbers: NDArray[np.intp], count: int) -> Learner:
+        """Answers from everything that was fitted."""
+        return PoolLearner(self, rows, numbers, count)
 
     def estimate(self, sample: Sample, seed: int) -> None:
         """Estimate probabilities of label and groups for the plug-in rule, where the classifier has them."""
@@ -64,38 +84,27 @@ class Pool:
             return
         trainers = trainers_of(self.estimator)
         groups = None if trainers is None else trainers.cheaper(self.estimator)
-        rule = PlugIn(self.estimator, group_estimator=groups, folds=max(len(self.trainer.folds), 2))
+        rule = PlugIn(self.estimator, group_estimator=groups, folds=max(len(self.folds), 2))
         if len(Signatures.of(self.trained, ())) <= MOST_SIGNATURES:
             self.posterior, self.probabilities = rule.estimate(replace(sample, X=self.X), self.trained, seed)
-
-    def new(self, costs: Array) -> bool:
-        """Whether costs per cell point in another direction than those of earlier fits."""
-        size = float(np.linalg.norm(costs))
-        direction = costs / size if size else costs
-        return all(float(direction @ known) < _SAME for known in self.directions)
-
-    def remember(self, costs: Array) -> None:
-        """Keep the direction of costs per cell that are fitted to."""
-        size = float(np.linalg.norm(costs))
-        self.directions.append(costs / size if size else costs)
 
     def fit(self, cost: Array) -> Fitted:
         """Fit to the costs of the rows of the table."""
         self.fits += 1
-        target, size = cost < 0, np.abs(cost)
-        used = size > 0
-        if not used.any() or target[used].all() or not target[used].any():
-            answer = bool(used.any() and target[used].all())
-            fitted = Fitted(Always(answer), np.full(len(cost), 1.0 if answer else -1.0))
+        size = np.abs(cost)
+        saves, used = bool((cost < 0).any()), int((size > 0).sum())
+        if not saves or (cost <= 0).all():
+            fitted = _constant(saves, len(cost))
         else:
-            weights = size * (used.sum() / size.sum())
-            fitted = self._trained(target.astype(np.intp), weights)
+            crossed = self.trainer.cross_fit((cost < 0).astype(np.intp), size * (used / size.sum()), 2)
+            fitted = Fitted(average_classifiers(crossed.models), log_odds_of(crossed.chances[:, 1]))
         self.fitted.append(fitted)
         return fitted
 
-    def _trained(self, target: NDArray[np.intp], weights: Array) -> Fitted:
-        crossed = self.trainer.cross_fit(target, weights, 2)
-        return Fitted(average_classifiers(crossed.models), log_odds_of(crossed.chances[:, 1]))
+
+def _constant(answer: bool, rows: int) -> Fitted:
+    """The same answer for everybody."""
+    return Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0))
 
 
 Cut = tuple[Fitted, float]
@@ -105,9 +114,12 @@ Cut = tuple[Fitted, float]
 class OracleLearner(Learner):
     """The classifier of each configuration; every answer is a new fit."""
 
+    remembered = False
+    """Whether members take numbers of rows in the place of features."""
+
     def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
         self.pool, self.rows, self.numbers = pool, rows, numbers
-        self.now: list[Cut] = [(Fitted(Always(False), np.full(len(pool.trained.index), -1.0)), 0.0)] * count
+        self.now: list[Cut] = [(_constant(False, len(pool.trained.index)), 0.0)] * count
 
     def answer(self, asked: Asked) -> Seen:
         """Refit, configuration by configuration."""
@@ -139,17 +151,13 @@ class OracleLearner(Learner):
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Look the classifiers up; each is stored once, whatever the number of thresholds on it."""
-        return self._members([snapshots[t][c] for t, c in chosen], remembered=False)
-
-    def _members(self, cuts: Sequence[Cut], remembered: bool) -> Members:
-        distinct = {id(fitted): fitted for fitted, _ in cuts}
-        order = {key: k for k, key in enumerate(distinct)}
-        place = np.array([order[id(fitted)] for fitted, _ in cuts], dtype=np.intp)
-        return ScoredMembers(tuple(distinct.values()), place, np.array([cut for _, cut in cuts]), remembered)
+        return ScoredMembers.of([snapshots[t][c] for t, c in chosen], self.remembered)
 
 
 class PoolLearner(OracleLearner):
     """The classifier of each configuration; answers are chosen from all fits and all thresholds on their scores."""
+
+    remembered = True
 
     def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
         super().__init__(pool, rows, numbers, count)
@@ -168,13 +176,9 @@ class PoolLearner(OracleLearner):
 
     def _answer(self, c: int, costs: Array) -> int:
         best = self._cheapest(costs)
-        if best in self.answered[c] and self.pool.posterior is not None and self._add_rule(costs):
-            best = self._cheapest(costs)
-        if best in self.answered[c] and not self.pool.full and self.pool.new(costs):
-            self.pool.remember(costs)
-            self.fit(costs)
-            self._learn_of_all()
-            best = self._cheapest(costs)
+        for add in (self._add_rule, self._add_fit):
+            if best in self.answered[c] and add(costs):
+                best = self._cheapest(costs)
         self.answered[c].add(best)
         return best
 
@@ -188,11 +192,8 @@ class PoolLearner(OracleLearner):
     def respond(self, costs: Array) -> list[Family]:
         """A plug-in rule for each of the costs, or one more fit where the rule is in the pool already."""
         for column in costs.T:
-            if self._add_rule(column) or self.pool.full or not self.pool.new(column):
-                continue
-            self.pool.remember(column)
-            self.fit(column)
-            self._learn_of_all()
+            if not self._add_rule(column):
+                self._add_fit(column)
         first, self.given = self.given, len(self.candidates)
         if first == self.given:
             return []
@@ -214,10 +215,18 @@ class PoolLearner(OracleLearner):
         self._learn_of_all()
         return True
 
+    def _add_fit(self, costs: Array) -> bool:
+        """Fit to these costs, if the pool may."""
+        if not self.pool.may_fit(costs):
+            return False
+        self.fit(costs)
+        self._learn_of_all()
+        return True
+
     def _begin(self) -> None:
         """Start with the constant classifiers and the unconstrained one, which minimises the number of errors."""
         pool, rows = self.pool, len(self.pool.trained.index)
-        pool.fitted += [Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0)) for answer in (False, True)]
+        pool.fitted += [_constant(answer, rows) for answer in (False, True)]
         if pool.posterior is None:
             labels = pool.trained.labels[:, None]
             pool.fit(pool.trained.spread(np.where(labels == 1, -1.0, 1.0))[:, 0])
@@ -244,10 +253,6 @@ class PoolLearner(OracleLearner):
         """Drop the other configurations."""
         super().keep(columns)
         self.answered = [self.answered[c] for c in columns]
-
-    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
-        """Look the classifiers up."""
-        return self._members([snapshots[t][c] for t, c in chosen], remembered=True)
 
 
 def _cuts(scores: Array) -> list[float]:

@@ -138,15 +138,12 @@ class Rows:
         Batch
             These rows.
         """
-        cells = self.cells.take(rows)
-        trained = cells if self.trained is self.cells else self.trained.take(rows)
-        return Batch(taken(self.X, rows), cells=cells, trained=trained, rows=rows)
+        return _batch(self.X, self.cells, self.trained, rows)
 
     def _in_order(self, size: int) -> list[Batch]:
         if size not in self._blocks:
             self._blocks.clear()  # the number of configurations only falls: older batches are not needed again
-            n = len(self)
-            self._blocks[size] = [self.batch(slice(a, min(a + size, n))) for a in range(0, n, size)]
+            self._blocks[size] = batches_in_order(self.X, self.cells, self.trained, size)
         return self._blocks[size]
 
     def reduce(self, *parts: Array) -> tuple[Array, ...]:
@@ -163,3 +160,15 @@ class Rows:
             The sums over all processes.
         """
         return self.shared.add(*parts)
+
+
+def batches_in_order(X: Any, cells: Cells, trained: Cells, size: int) -> list[Batch]:
+    """All rows, ``size`` at a time, as views where they can be."""
+    n = len(cells.index)
+    return [_batch(X, cells, trained, slice(a, min(a + size, n))) for a in range(0, n, size)]
+
+
+def _batch(X: Any, cells: Cells, trained: Cells, rows: Index) -> Batch:
+    measured = cells.take(rows)
+    trained = measured if trained is cells else trained.take(rows)
+    return Batch(taken(X, rows), cells=measured, trained=trained, rows=rows)

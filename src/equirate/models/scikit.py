@@ -45,8 +45,6 @@ def plain_model(model: Any) -> Any:
         if type(model) is kind:
             parts = {part.name: getattr(model, part.name) for part in fields(kind) if not _is_default(part, model)}
             return {name: {key: plain_learner(v) if key in _ESTIMATOR_FIELDS else plain(v) for key, v in parts.items()}}
-    if type(model).__name__ in SAVED_ESTIMATORS:
-        return plain_boosted(model)
     return plain_learner(model)
 
 
@@ -59,22 +57,6 @@ def _is_default(part: Any, model: Any) -> bool:
     return part.name in ("groups", "group_estimator", "folds", "fits") and getattr(model, part.name) == part.default
 
 
-def plain_boosted(model: Any) -> dict[str, Any]:
-    """Name and settings of a classifier of `equirate.boosting`."""
-    settings = model.plain()
-    BOOSTED_RULE.check(settings, f"the settings of {type(model).__name__}")
-    return {type(model).__name__: settings}
-
-
-def read_boosted(name: str, settings: Any) -> Any:
-    """Make a classifier of `equirate.boosting` from its name and settings; the boosting library is not needed."""
-    BOOSTED_RULE.check(settings, f"the settings of {name}")
-    try:
-        return load(SAVED_ESTIMATORS[name]).from_plain(settings)
-    except (TypeError, ValueError) as error:
-        raise FileError(f"the settings of {name} make no sense: {error}") from None
-
-
 def read_model(value: Any) -> Any:
     """Make the ``model`` parameter from plain data."""
     if isinstance(value, str) and value in NAMED:
@@ -82,8 +64,6 @@ def read_model(value: Any) -> Any:
     if not isinstance(value, dict) or len(value) != 1:
         raise FileError(f"the model must be 'linear', 'trees' or the settings of one; it is {shown(value)}")
     ((name, settings),) = value.items()
-    if name in SAVED_ESTIMATORS:
-        return read_boosted(name, settings)
     if name in SAVED_MODELS:
         return load(SAVED_MODELS[name]).read(settings)
     if name not in MODELS:
@@ -102,10 +82,12 @@ def read_model(value: Any) -> Any:
 
 
 def plain_learner(learner: Any) -> dict[str, Any]:
-    """Name and settings of a classifier of scikit-learn; those at their default are left out."""
+    """Name and settings of a classifier of scikit-learn or `equirate.boosting`; those at their default are left out."""
     name = type(learner).__name__
     if name in SAVED_ESTIMATORS:
-        return plain_boosted(learner)
+        settings = learner.plain()
+        BOOSTED_RULE.check(settings, f"the settings of {name}")
+        return {name: settings}
     if name not in LEARNERS or type(learner) is not learner_class(name):
         raise FileError(f"the model holds {describe_type(learner)}, which cannot be saved: {SAVED}")
     usual, params = type(learner)().get_params(deep=False), learner.get_params(deep=False)
@@ -124,12 +106,15 @@ def _check_settings(name: str, settings: Any, known: set[str]) -> None:
 
 
 def read_learner(value: Any) -> Any:
-    """Make a classifier of scikit-learn, not fitted, from its name and settings."""
-    if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in SAVED_ESTIMATORS:
-        ((name, settings),) = value.items()
-        return read_boosted(name, settings)
-    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in LEARNERS:
+    """Make a classifier, not fitted, from its name and settings; a boosting library is not needed."""
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in {*LEARNERS, *SAVED_ESTIMATORS}:
         raise FileError(f"the estimator of a model must be one of {', '.join(LEARNERS)}; it is {shown(value)}")
     ((name, settings),) = value.items()
+    if name in SAVED_ESTIMATORS:
+        BOOSTED_RULE.check(settings, f"the settings of {name}")
+        try:
+            return load(SAVED_ESTIMATORS[name]).from_plain(settings)
+        except (TypeError, ValueError) as error:
+            raise FileError(f"the settings of {name} make no sense: {error}") from None
     _check_settings(name, settings, {*learner_class(name)().get_params(deep=False)})
     return learner_class(name)(**settings)

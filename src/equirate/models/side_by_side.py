@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,6 +76,11 @@ class SideBySide(Members):
         return np.hstack([part.scores(X, attributes=attributes) for part in self.parts])[:, self.order]
 
     @property
+    def _places(self) -> list[tuple[int, int]]:
+        """Where the classifiers of each part begin and end."""
+        return list(pairwise(accumulate(map(len, self.parts), initial=0)))
+
+    @property
     def has_scores(self) -> bool:
         """Whether all parts have scores."""
         return all(part.has_scores for part in self.parts)
@@ -88,12 +93,10 @@ class SideBySide(Members):
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """Sum of the parts' mean scores, each with the weights of its own classifiers."""
-        ends = np.cumsum([0, *map(len, self.parts)])
-        shares = np.zeros(ends[-1])
-        np.add.at(shares, self.order, weights)
+        shares = np.bincount(self.order, weights=weights, minlength=self._places[-1][1]).astype(float)
         scores = [
             part.mean_score(X, weights=shares[a:b], attributes=attributes)
-            for part, (a, b) in zip(self.parts, pairwise(ends), strict=True)
+            for part, (a, b) in zip(self.parts, self._places, strict=True)
         ]
         return np.asarray(np.sum(scores, axis=0), dtype=float)
 
@@ -109,15 +112,13 @@ class SideBySide(Members):
 
     def take(self, indices: Sequence[int]) -> Members:
         """Select classifiers, and the parts that they need."""
-        chosen = self.order[list(indices)]
-        begin, parts = 0, list[Members]()
-        place = np.zeros(sum(len(part) for part in self.parts), dtype=np.int64)
-        for part in self.parts:
-            selected = np.unique(chosen[(chosen >= begin) & (chosen < begin + len(part))])
-            place[selected] = sum(len(each) for each in parts) + np.arange(len(selected))
-            parts += [part.take((selected - begin).tolist())] if len(selected) else []
-            begin += len(part)
-        return SideBySide(tuple(parts), place[chosen])
+        needed, order = np.unique(self.order[list(indices)], return_inverse=True)
+        parts = []
+        for part, (a, b) in zip(self.parts, self._places, strict=True):
+            selected = needed[(needed >= a) & (needed < b)] - a
+            if len(selected):
+                parts.append(part.take(selected.tolist()))
+        return SideBySide(tuple(parts), order)
 
     def plain(self, width: int) -> Written:
         """Write the parts, one after the other."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
 from .._core.errors import DataError, FileError
 from .._core.rules import shown
-from ..data.features import feature_names, features
+from ..data.features import checked_features, feature_names
+from ..data.sample import count_rows
+from .forests import chances
 
 LEARNERS = {
     "LogisticRegression": "sklearn.linear_model",
@@ -52,6 +53,12 @@ def describe_type(thing: Any) -> str:
     return f"an array of {thing.dtype}" if isinstance(thing, np.ndarray) else type(thing).__name__
 
 
+def is_linear(learner: Any) -> bool:
+    """Whether coefficients are all that there is to a fitted classifier of scikit-learn."""
+    name = type(learner).__name__
+    return name in LINEAR and type(learner) is learner_class(name)
+
+
 def lines(classifiers: tuple[Any, ...], width: int) -> NDArray[Any]:
     """Weights and, below them, intercepts of classifiers that predict 1 where a linear score is above 0."""
     return np.stack([_line(classifier, width) for classifier in classifiers], axis=1)
@@ -60,8 +67,7 @@ def lines(classifiers: tuple[Any, ...], width: int) -> NDArray[Any]:
 def _line(classifier: Any, width: int) -> NDArray[Any]:
     if isinstance(classifier, Always):
         return np.append(np.zeros(width), 1.0 if classifier.answer else -1.0)
-    name = type(classifier).__name__
-    if name not in LINEAR or type(classifier) is not learner_class(name) or classifier.coef_.size != width:
+    if not is_linear(classifier) or classifier.coef_.size != width:
         raise FileError(f"the model holds {describe_type(classifier)}, which cannot be saved: {SAVED}")
     return np.append(classifier.coef_.reshape(-1), classifier.intercept_)
 
@@ -84,13 +90,17 @@ class Line:
         """Take the coefficients of scikit-learn's; refuses another estimator."""
         if isinstance(learner, cls):
             return learner
-        name = type(learner).__name__
-        if name not in LINEAR or type(learner) is not learner_class(name) or len(learner.classes_) != 2:
+        if not is_linear(learner) or len(learner.classes_) != 2:
             raise FileError(f"{describe_type(learner)} cannot be saved: {SAVED}")
+        return cls._of_fitted(learner)
+
+    @classmethod
+    def _of_fitted(cls, learner: Any) -> Self:
+        coefficients = np.atleast_2d(learner.coef_).astype(float)
+        intercepts = np.broadcast_to(np.asarray(learner.intercept_, dtype=float), len(coefficients))
         names = getattr(learner, "feature_names_in_", None)
         names = None if names is None else tuple(map(str, names))
-        intercept = np.broadcast_to(np.asarray(learner.intercept_, dtype=float), 1)
-        return cls(name, np.atleast_2d(learner.coef_).astype(float), intercept, learner.classes_, names)
+        return cls(type(learner).__name__, coefficients, intercepts, learner.classes_, names)
 
     def __post_init__(self) -> None:
         if self.kind not in LINEAR:
@@ -113,9 +123,7 @@ class Line:
         return self._scores(X)[:, 0]
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        columns, X = feature_names(X), features(X)
-        if X.shape[1] != self.n_features_in_:
-            raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {self.n_features_in_}")
+        columns, X = feature_names(X), checked_features(X, self.n_features_in_)
         if columns is not None and self.names is not None and columns != self.names:
             raise DataError(f"the columns of X must be those of the training data, in their order: {list(self.names)}")
         return np.asarray(X @ self.coef_.T + self.intercept_, dtype=float)
@@ -133,11 +141,8 @@ class ClassLine(Line):
         """Take the coefficients of scikit-learn's; refuses another estimator."""
         if isinstance(learner, cls):
             return learner
-        logistic = Logistic.of(learner)
-        names = getattr(learner, "feature_names_in_", None)
-        names = None if names is None else tuple(map(str, names))
-        kind = type(learner).__name__
-        return cls(kind, logistic.coef_.astype(float), logistic.intercept_.astype(float), learner.classes_, names)
+        Logistic.of(learner)  # refuses others
+        return cls._of_fitted(learner)
 
     def __post_init__(self) -> None:
         rows = len(self.classes_)
@@ -193,14 +198,8 @@ class Logistic:
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class."""
-        X = features(X)
-        if X.shape[1] != self.n_features_in_:
-            raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {self.n_features_in_}")
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
-        if len(self.classes_) > 2:
-            return np.asarray(softmax(scores, axis=1))
-        chances = expit(scores[:, 0])
-        return np.stack([1 - chances, chances], axis=1)
+        X = checked_features(X, self.n_features_in_)
+        return chances(np.asarray(X @ self.coef_.T) + self.intercept_)
 
 
 @dataclass(frozen=True)
@@ -211,5 +210,4 @@ class Always:
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """+1 or -1 for every row."""
-        rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        return np.full(rows, 1.0 if self.answer else -1.0)
+        return np.full(count_rows(X), 1.0 if self.answer else -1.0)

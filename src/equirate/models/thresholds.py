@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
 from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Number, maybe
+from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.predictions import scores_of
 from ..data.slices import EVERYBODY, Slice
@@ -31,6 +32,8 @@ from .rows import Rows
 Scorer = Callable[[Any], Any]
 MOST_LISTED = 2_000_000
 """Cells times thresholds up to which all of them are listed."""
+GROUPS = maybe(ListOf(TEXT, 1000, 1))
+"""What groups in a file must be: `plain_groups`."""
 
 
 @dataclass(frozen=True)
@@ -118,18 +121,11 @@ class ThresholdLearner(Learner):
         values = np.unique(self.score)
         if len(values) * len(self.rows.cells) > MOST_LISTED:
             return None
-        middle = values[:-1] / 2 + values[1:] / 2
-        middle = np.where((values[:-1] <= middle) & (middle < values[1:]), middle, values[:-1])
-        return np.concatenate([[-np.inf], middle, [np.inf]])
+        return np.concatenate([[-np.inf], midway(values[:-1], values[1:]), [np.inf]])
 
     def every_sum(self) -> Array | None:
         """All thresholds, where groups have none of their own."""
-        if self._edges is None:
-            return None
-        cells, bins = self.rows.cells, np.searchsorted(self._edges, self.score, side="left") - 1
-        counts = np.zeros((len(cells), len(self._edges)))
-        np.add.at(counts, (cells.index, bins), cells.weights)
-        return np.asarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+        return None if self._edges is None else sums_above(self._edges, self.score, self.rows.cells)
 
     def every_snapshot(self, chosen: NDArray[np.intp]) -> Array:
         """Some of the thresholds."""
@@ -163,7 +159,7 @@ class ThresholdMembers(Members):
 
     setting: Thresholds
     cuts: Array
-    settings_rule = Fields({"groups": maybe(ListOf(TEXT, 1000, 1)), "sign": Number(-1, 1)})
+    settings_rule = Fields({"groups": GROUPS, "sign": Number(-1, 1)})
     array_rules = {"cuts": ArrayOf("f", 2, infinite=True)}  # noqa: RUF012  # frozen like the class
 
     @property
@@ -184,14 +180,7 @@ class ThresholdMembers(Members):
         """The thresholds of each row's group (rows, classifiers)."""
         if not self.needs_attributes:
             return np.broadcast_to(self.cuts, (rows, len(self)))
-        examples = Examples.of(np.zeros(rows), attributes, fallback=X)
-        missing = sorted(set().union(*(group.attributes for group in self.setting.groups)) - set(examples.columns))
-        if missing:
-            raise DataError(
-                "this classifier has a threshold for each group: give attributes (sensitive_features) with "
-                f"{', '.join(map(repr, missing))} when predicting"
-            )
-        return self.cuts[membership(self.setting.groups, examples)]
+        return self.cuts[group_of_each(self.setting.groups, rows, X, attributes, "a threshold")]
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """The score itself: the members' thresholds are all on it."""
@@ -235,16 +224,38 @@ class ThresholdMembers(Members):
         scorer = self.setting.scorer
         if not isinstance(scorer, GivenScores):
             raise FileError(f"thresholds on the scores of {scorer!r} cannot be saved: only those on given scores can")
-        groups = list(map(as_text, self.setting.groups)) if self.needs_attributes else None
-        return Written("thresholds", {"groups": groups, "sign": scorer.sign}, {"cuts": self.cuts})
+        settings = {"groups": plain_groups(self.setting.groups), "sign": scorer.sign}
+        return Written("thresholds", settings, {"cuts": self.cuts})
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
         """Read the groups and the thresholds."""
-        groups = (EVERYBODY,) if settings["groups"] is None else tuple(map(read_slice, settings["groups"]))
+        groups = read_groups(settings["groups"])
         if len(arrays["cuts"]) != len(groups) or settings["sign"] not in (-1, 1):
             raise FileError("the groups and the thresholds do not fit together")
         return cls(Thresholds(GivenScores(settings["sign"]), groups), arrays["cuts"])
+
+
+def plain_groups(groups: Sequence[Slice]) -> list[str] | None:
+    """Groups as text for files; None for everybody."""
+    return None if tuple(groups) == (EVERYBODY,) else list(map(as_text, groups))
+
+
+def read_groups(written: Sequence[str] | None) -> tuple[Slice, ...]:
+    """Groups from a file."""
+    return (EVERYBODY,) if written is None else tuple(map(read_slice, written))
+
+
+def group_of_each(groups: Sequence[Slice], rows: int, X: Any, attributes: Any, kept: str) -> NDArray[np.intp]:
+    """Group of each of new rows; the error for missing attributes says what is ``kept`` for each group."""
+    examples = Examples.of(np.zeros(rows), attributes, fallback=X)
+    missing = sorted(set().union(*(group.attributes for group in groups)) - set(examples.columns))
+    if missing:
+        raise DataError(
+            f"this classifier has {kept} for each group: give attributes (sensitive_features) with "
+            f"{', '.join(map(repr, missing))} when predicting"
+        )
+    return membership(groups, examples)
 
 
 def membership(groups: Sequence[Slice], examples: Examples) -> NDArray[np.intp]:
@@ -278,8 +289,18 @@ def _cheapest(score: Array, costs: Array) -> Array:
     padded = np.concatenate([[np.inf], score, [-np.inf]])
     upper, lower = padded[accepted], padded[accepted + 1]
     with np.errstate(invalid="ignore"):
-        middle = upper / 2 + lower / 2
-    middle = np.where(
-        (lower <= middle) & (middle < upper), middle, lower
-    )  # there is no float between neighbouring floats
+        middle = midway(lower, upper)
     return np.where(accepted == 0, np.inf, np.where(accepted == len(score), -np.inf, middle))
+
+
+def midway(lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
+    """Thresholds in the middle; the lower number where there is no float between the two."""
+    middle = lower / 2 + upper / 2
+    return np.where((lower <= middle) & (middle < upper), middle, lower)
+
+
+def sums_above(thresholds: NDArray[Any], scores: NDArray[Any], cells: Cells) -> Array:
+    """Sums over the examples of all processes (cells, thresholds); the thresholds rise from -infinity."""
+    counts = np.zeros((len(cells), len(thresholds)))
+    np.add.at(counts, (cells.index, np.searchsorted(thresholds, scores, side="left") - 1), cells.weights)
+    return np.asarray(cells.shared.total(counts)[:, ::-1].cumsum(axis=1)[:, ::-1])
