@@ -49,7 +49,7 @@ from ..training.draws import may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
-from .absent import Absent, method_if, property_if
+from .absent import Absent, method_if
 from .attributes import named
 from .base import RateEstimator
 from .categories import Categories, dates_as_numbers, few_rows_each
@@ -58,16 +58,12 @@ from .inputs import ONLY_BINARY, classes_in, compare_indexes, one_of, refuse_emp
 from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .reporting import UNCONSTRAINED
 from .scores import (
-    NO_COEFFICIENTS,
-    NO_IMPORTANCES,
     NO_LOG_PROBABILITY,
     NO_PARTIAL_FIT,
     NO_PROBABILITY,
     NO_SCORE,
-    has_importances,
     has_score,
     importances,
-    is_line,
     one_line,
     score,
 )
@@ -90,14 +86,6 @@ def _has_score(estimator: RateClassifier) -> bool:
     if not hasattr(estimator, "outputs_"):
         return estimator.output == "deterministic" and not isinstance(estimator.model, (list, tuple))
     return has_score(estimator.classifier_.members)
-
-
-def _is_line(estimator: RateClassifier) -> bool:
-    return hasattr(estimator, "outputs_") and is_line(estimator.classifier_.members)
-
-
-def _has_importances(estimator: RateClassifier) -> bool:
-    return hasattr(estimator, "outputs_") and has_importances(estimator.classifier_.members)
 
 
 class RateClassifier(RateEstimator):
@@ -569,19 +557,19 @@ class RateClassifier(RateEstimator):
     def _first_is_positive(self) -> bool:
         return bool(self.classes_[0] == self.pos_label_)
 
-    @property_if(_is_line, NO_COEFFICIENTS)
+    @property
     def coef_(self) -> Array:
         """Weights of the features in `decision_function`, (1, features), where one linear classifier decides."""
         weights = one_line(self.classifier_.members)[:-1].T
         return -weights if self._first_is_positive else weights
 
-    @property_if(_is_line, NO_COEFFICIENTS)
+    @property
     def intercept_(self) -> Array:
         """The intercept of `decision_function`, (1,), where one linear classifier decides."""
         intercept: Array = one_line(self.classifier_.members)[-1]
         return -intercept if self._first_is_positive else intercept
 
-    @property_if(_has_importances, NO_IMPORTANCES)
+    @property
     def feature_importances_(self) -> Array:
         """Share of the trees' splits that each feature has, for trees."""
         return importances(self.classifier_.members)
