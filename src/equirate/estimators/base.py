@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import CertificateMethod, Correction
-from .._core.errors import DataError
+from .._core.errors import DataError, EquirateError
 from .._core.late import Late
 from .._core.peers import ALONE, all_processes
 from ..data.arrays import to_numpy
@@ -69,6 +69,52 @@ class RateEstimator(FittedEstimator):
         problem = Problem(self.objective, self.constraints)
         examples = self._examples(problem, self._labels(y), X, sensitive_features, sample_weight)
         return Sample(features, replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared)))
+
+    # -- predicting ------------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X
+            Features (or scores), as in `fit`.
+        key
+            For the hashed output: one value per row, such as the number of a person, that decides in the place of the
+            row which member is drawn. Needed where many people have the same features; a deterministic output needs
+            none. A stochastic output draws by the row's place, repeatably for a ``random_state``.
+        sensitive_features
+            Attributes, where ``groups`` are looked up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One label per row.
+        """
+        attributes, X = self._attributes(X, sensitive_features), self._features(X)
+        if self.output != "stochastic":
+            return self._decode(self._hashed(X, key, attributes))
+        if key is not None:
+            raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
+        return self._decode(self._drawn_by_place(X, attributes))
+
+    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
+        """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label.
+
+        Parameters
+        ----------
+        X
+            Features (or scores), as in `fit`.
+        sensitive_features
+            Attributes, where ``groups`` are looked up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per example, one column for each of ``classes_``.
+        """
+        attributes = self._attributes(X, sensitive_features)
+        return self._by_class(self.classifier_.expected(self._features(X), attributes=attributes))
 
     # -- judging ---------------------------------------------------------------------------------
 
@@ -320,7 +366,7 @@ class RateEstimator(FittedEstimator):
         check_is_fitted(self, "classifier_")
         attributes, features = self._attributes(X, sensitive_features), self._features(X)
         classifier = self.classifier_ if key is None else self.mixture_
-        hashed = getattr(self, "output", "") == "hashed" and not classifier.is_deterministic
+        hashed = self.output == "hashed" and not classifier.is_deterministic
         draws = self._uniform(features, key) if hashed else None
         free = self._unconstrained(features, attributes)
         return explaining.explained(self, classifier, X, features, attributes, draws, free)

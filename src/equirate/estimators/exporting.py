@@ -38,7 +38,7 @@ def facts_of(estimator: RateEstimator) -> dict[str, str]:
     facts = {
         "equirate": version("equirate"),
         "problem": repr(estimator.problem_),
-        "output": str(getattr(estimator, "output", "")),
+        "output": estimator.output,
     }
     hashed = facts["output"] == "hashed"
     return {**facts, "draw": DRAW, "salt": str(estimator.salt_)} if hashed else facts

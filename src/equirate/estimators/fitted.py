@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import FileError
-from .._core.hashing import Hashes
+from .._core.hashing import salted, uniform
 from .._core.peers import Peers
+from ..data.attributes import columns_of, fill_missing
 from ..data.labels import one_hot
-from ..game.classifiers import Classifier, checked_key
+from ..game.classifiers import Classifier, checked_key, hashed_uniform
 from ..game.status import Status
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..selection.choice import FittedOutput
 from ..storage import state
-from ..training.draws import hashes_of, rows_repeat
-from .inputs import InputChecks
-from .keys import warn_few_keys
+from ..training.draws import rows_repeat
+from .attributes import named
+from .inputs import InputChecks, compare_indexes
+from .keys import row_keys, warn_few_keys
 
 if TYPE_CHECKING:
     from ..export.model import Export
@@ -38,8 +40,8 @@ Array = NDArray[np.float64]
 class FittedEstimator(InputChecks):
     """An estimator with outputs, one of which predicts.
 
-    A subclass defines which one (`_output_name`), how features are checked (`_features`), how rows draw (`_uniform`),
-    and how it is saved (`_plain`, `_read`) and exported (`_export`).
+    A subclass defines which one (`_output_name`), how features are checked (`_features`), and how it is saved
+    (`_plain`, `_read`) and exported (`_export`).
     """
 
     problem_: Problem
@@ -83,7 +85,9 @@ class FittedEstimator(InputChecks):
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         """A number in [0, 1) for each row, by which the hashed output draws: a hash of the row or of its key."""
-        raise NotImplementedError
+        if key is not None:
+            return hashed_uniform(X, self.salt_, key)
+        return uniform(salted(row_keys(X), self.salt_))
 
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1: the hash of each row draws a member, or the hash of its key."""
@@ -96,18 +100,15 @@ class FittedEstimator(InputChecks):
         warn_few_keys(key)
         return classifier.pick(decided, self._uniform(X, key))
 
-    def _row_hashes(self, X: Any) -> Hashes | None:
-        """The hashes of rows by which the hashed output draws, before the salt; None where rows have none."""
-        return hashes_of(X)
+    def _drawn_by_place(self, X: Any, attributes: Any) -> NDArray[np.int_]:
+        """Decisions of the stochastic output: the place of each row draws a member."""
+        return self.classifier_.predict(X, attributes=attributes, random_state=self._draw_seed)
 
     def _repeat(self, X: Any, shared: Peers) -> bool:
         """Whether rows repeat, in training or in X, so that the hashed output is judged by its decisions."""
-        if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic:
+        if self.output != "hashed" or self.classifier_.is_deterministic:
             return False
-        if getattr(self, "repeats_", False):
-            return True
-        hashes = self._row_hashes(X)
-        return hashes is not None and rows_repeat(hashes, shared=shared)
+        return getattr(self, "repeats_", False) or rows_repeat(row_keys(X), shared=shared)
 
     def _served(self, X: Any, attributes: Any, shared: Peers) -> Array:
         """The predictions to judge: decisions if rows repeat, else the mixture's probabilities."""
@@ -117,8 +118,12 @@ class FittedEstimator(InputChecks):
         return self.classifier_.expected(X, attributes=attributes)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
-        """Attributes to predict with, if the classifier needs them."""
-        raise NotImplementedError
+        """Attributes to predict with, if the members need them; missing ones are treated as when fitting."""
+        if not self.classifier_.members.needs_attributes:
+            return None
+        compare_indexes(X, None, sensitive_features, None)
+        columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
+        return columns if self.missing == "refuse" else fill_missing(columns)
 
     def _features(self, X: Any) -> Any:
         """New features, checked if the classifier itself does not check them."""

@@ -54,6 +54,8 @@ class InputChecks(ClassifierMixin, BaseEstimator):
 
     objective: Objective
     constraints: Any
+    groups: Any
+    output: str
     pos_label: Any
     missing: Missing
     random_state: Any
@@ -187,8 +189,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
 
     def _looked_up(self) -> tuple[str, ...]:
         """Names of the attributes that are needed to predict."""
-        groups = getattr(self, "groups", None)
-        parts = () if groups is None else attributes_in(groups)
+        parts = () if self.groups is None else attributes_in(self.groups)
         return tuple(sorted({name for part in parts for name in _names_in(part)}))
 
     def _examples(

@@ -20,13 +20,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._core.choices import ConfidenceMethod, Missing, OnInterrupt, ThresholdOutput
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
-from .._core.hashing import Hashes, salted, uniform
+from .._core.hashing import Hashes
 from .._core.peers import ALONE, all_processes
 from .._core.seeds import stream
 from ..certification.methods import METHODS
 from ..certification.outcome import of_thresholds
 from ..data.arrays import refuse_missing, to_numpy
-from ..data.attributes import columns_of, fill_missing
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
@@ -35,7 +34,7 @@ from ..data.predictions import probabilities_of, scores_of
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..export.model import Export
-from ..game.classifiers import Classifier, hashed_uniform
+from ..game.classifiers import Classifier
 from ..game.options import Options
 from ..game.solution import Solution
 from ..game.solving import solve_on
@@ -64,7 +63,6 @@ from ..training.out_of_fold import (
 )
 from . import exporting
 from .absent import Absent, method_if
-from .attributes import named
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, one_of, refuse_empty
 from .keys import row_keys
@@ -382,9 +380,6 @@ class RatePostprocessor(RateEstimator):
         """The mixture that keys draw from."""
         return self.outputs_["drawn"].classifier if "drawn" in self.outputs_ else self.classifier_
 
-    def _row_hashes(self, X: Any) -> Hashes | None:
-        return row_keys(X)
-
     @property
     def _score_sign(self) -> float:
         return score_sign(self.classes_, self.pos_label_)
@@ -419,61 +414,6 @@ class RatePostprocessor(RateEstimator):
         labels = self._labels(self.estimator_.predict(X))
         theirs = one_hot(labels, len(self.classes_)) if self._many else labels.astype(float)
         return name_of(self.estimator_), note, theirs
-
-    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
-        """Probability with which each class is predicted.
-
-        Parameters
-        ----------
-        X
-            Features, or scores, as in `fit`.
-        sensitive_features
-            Attributes, where there is a threshold for each group.
-
-        Returns
-        -------
-        numpy.ndarray
-            One row per example, one column for each of ``classes_``.
-        """
-        return self._by_class(self.classifier_.expected(X, attributes=self._attributes(X, sensitive_features)))
-
-    def predict(self, X: Any, *, sensitive_features: Any = None, key: Any = None) -> NDArray[Any]:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X
-            Features, or scores, as in `fit`.
-        sensitive_features
-            Attributes, where there is a threshold for each group.
-        key
-            One value per row that says who is decided about, for a hashed output: the same key is always decided the
-            same way, whatever its features. By default the features themselves.
-
-        Returns
-        -------
-        numpy.ndarray
-            One label per row.
-        """
-        classifier, attributes = self.classifier_, self._attributes(X, sensitive_features)
-        if self.output == "hashed":
-            return self._decode(self._hashed(X, key, attributes))
-        if key is not None:
-            raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
-        return self._decode(classifier.predict(X, attributes=attributes, random_state=self._draw_seed))
-
-    def _uniform(self, X: Any, key: Any = None) -> Array:
-        if key is not None:
-            return hashed_uniform(X, self.salt_, key)
-        return uniform(salted(row_keys(X), self.salt_))  # features may be text, or missing
-
-    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
-        """Attributes to predict with, missing ones treated as when fitting."""
-        sensitive_features = named(sensitive_features, self._looked_up(), X)
-        if self.missing == "refuse":
-            return sensitive_features
-        compare_indexes(X, None, sensitive_features, None)
-        return fill_missing(columns_of(sensitive_features, X))
 
     @method_if(_offers("predict_proba"), NOT_OFFERED.format("predict_proba"))
     def predict_proba(self, X: Any) -> Array:

@@ -28,10 +28,9 @@ from ..certification.certificate import certification_of
 from ..certification.holdout import refuse_inexact
 from ..certification.methods import METHODS
 from ..certification.outcome import certified_outcome
-from ..data.attributes import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
 from ..game.algorithms import Algorithm, refuse_games
-from ..game.classifiers import Classifier, hashed_uniform
+from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Solution
 from ..judge.evaluation import Evaluation
@@ -50,11 +49,11 @@ from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
 from .absent import Absent, method_if
-from .attributes import named
 from .base import RateEstimator
 from .categories import Categories, dates_as_numbers, few_rows_each
 from .frontier import Frontier, plot_history, trace
 from .inputs import ONLY_BINARY, classes_in, compare_indexes, one_of, refuse_empty
+from .keys import row_keys
 from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .reporting import UNCONSTRAINED
 from .scores import (
@@ -364,7 +363,7 @@ class RateClassifier(RateEstimator):
         if settings.tested:
             refuse_inexact(problem, examples, cells)
         drawn = self.output == "hashed" and bool(problem.constraints)
-        hashes = self._row_hashes(features) if drawn and may_repeat(features, cells) else None
+        hashes = row_keys(features) if drawn and may_repeat(features, cells) else None
         training = Training.of(settings, problem, Sample(features, examples), cells, self.seed_, hashes)
         return training, original
 
@@ -464,67 +463,15 @@ class RateClassifier(RateEstimator):
         """Their probabilities."""
         return self.classifier_.weights
 
-    def predict(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X
-            Features.
-        key
-            For the hashed output: one value per row, such as the number of a person, that decides in the place of the
-            row which member is drawn. Needed where many people have the same features; a deterministic output needs
-            none. A stochastic output draws by the row's place, repeatably for a ``random_state``.
-        sensitive_features
-            Attributes, where ``groups`` are looked up.
-
-        Returns
-        -------
-        numpy.ndarray
-            One label per row.
-        """
-        classifier, attributes, X = self.classifier_, self._attributes(X, sensitive_features), self._features(X)
-        if self.output != "stochastic":
-            return self._decode(self._hashed(X, key, attributes))
-        if key is not None:
-            raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
-        if X.shape[0] == 1 and not classifier.is_deterministic:
+    def _drawn_by_place(self, X: Any, attributes: Any) -> NDArray[np.int_]:
+        if X.shape[0] == 1 and not self.classifier_.is_deterministic:
             warnings.warn(
                 'a single row is always the first of its batch, so output="stochastic" gives every one of them the '
                 'same draw: use output="hashed", or predict in batches',
                 EquirateWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self._decode(classifier.predict(X, attributes=attributes, random_state=self._draw_seed))
-
-    def _uniform(self, X: Any, key: Any = None) -> Array:
-        return hashed_uniform(X, self.salt_, key)
-
-    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
-        """Attributes to predict with, if the members need them; missing ones are treated as when fitting."""
-        if not self.classifier_.members.needs_attributes:
-            return None
-        compare_indexes(X, None, sensitive_features, None)
-        columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
-        return columns if self.missing == "refuse" else fill_missing(columns)
-
-    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
-        """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label.
-
-        Parameters
-        ----------
-        X
-            Features.
-        sensitive_features
-            Attributes, where ``groups`` are looked up.
-
-        Returns
-        -------
-        numpy.ndarray
-            One row per example, one column for each of ``classes_``.
-        """
-        attributes = self._attributes(X, sensitive_features)
-        return self._by_class(self.classifier_.expected(self._features(X), attributes=attributes))
+        return super()._drawn_by_place(X, attributes)
 
     predict_proba = Absent(NO_PROBABILITY)
     predict_log_proba = Absent(NO_LOG_PROBABILITY)

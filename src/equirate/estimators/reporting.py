@@ -195,7 +195,7 @@ def _how_drawn(estimator: RateEstimator) -> str:
     """How the member that decides a row is drawn."""
     if estimator.classifier_.is_deterministic:
         return "without a draw: one classifier decides every row"
-    if getattr(estimator, "output", "") == "hashed":
+    if estimator.output == "hashed":
         return "by a salted hash of the row, or of the key given to predict: the same row is always decided alike"
     return "for each row by its place in the batch, repeatably for a random_state"
 
