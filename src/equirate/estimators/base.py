@@ -7,7 +7,6 @@ predicts achieves for its problem, and files.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from ..data.arrays import to_numpy
 from ..data.sample import Sample
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
-from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..reports.report import Report
@@ -67,8 +65,7 @@ class RateEstimator(FittedEstimator):
         compare_indexes(X, y, sensitive_features, sample_weight)
         features = self._features(X if features is None else features)
         problem = Problem(self.objective, self.constraints)
-        examples = self._examples(problem, self._labels(y), X, sensitive_features, sample_weight)
-        return Sample(features, replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared)))
+        return Sample(features, self._examples(problem, y, X, sensitive_features, sample_weight, clusters))
 
     # -- predicting ------------------------------------------------------------------------------
 
@@ -244,7 +241,7 @@ class RateEstimator(FittedEstimator):
         """
         check_is_fitted(self, "classifier_")
         with all_processes():
-            sample = self._judged(X, y, sensitive_features, sample_weight)
+            sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
             constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
             predictions = self._served(sample.X, sample.examples.columns, sample.examples.shared)
             return certify(
@@ -253,7 +250,6 @@ class RateEstimator(FittedEstimator):
                 predictions,
                 confidence,
                 method=method,
-                clusters=clusters,
                 correction=correction,
                 seed=self._draw_seed,
             )

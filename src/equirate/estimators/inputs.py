@@ -11,7 +11,7 @@ import itertools
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,16 +22,19 @@ from .._core.choices import Missing
 from .._core.errors import DataError, EquirateError
 from .._core.peers import Peers
 from .._core.seeds import seed_of
+from ..certification.methods import METHODS
 from ..data.alignment import check_indexes
 from ..data.arrays import to_numpy
 from ..data.attributes import fill_missing
 from ..data.examples import Examples, empty_message
 from ..data.labels import Classes, check_number, codes_of, distinct, plain, positive_label, refuse_mixed
 from ..data.slices import Attribute
+from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem, flat_constraints
 from .attributes import attribute_names, named, refuse_unrouted, refuse_unsplit
+from .refitting import ON_INTERRUPT
 from .reporting import shown_label
 from .scores import refuse_unknown
 
@@ -60,6 +63,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
     missing: Missing
     random_state: Any
     classes_: NDArray[Any]
+    _outputs: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -93,6 +97,9 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         if not isinstance(self.objective, Objective):
             raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
         one_of(self, "missing", MISSING)
+        one_of(self, "output", self._outputs)
+        one_of(self, "on_interrupt", ON_INTERRUPT)
+        one_of(self, "confidence_method", METHODS)
         seed = seed_of(self.random_state, type(self).__name__)
         if shared.size > 1:
             seed = shared.first(secrets.randbelow(2**31) if seed is None else seed)
@@ -178,14 +185,16 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         return True
 
     def _expanded(self, problem: Problem, examples: Examples) -> Problem:
-        """The problem written out for the groups and the classes in the data."""
+        """The problem written out for the groups and the classes in the data; refuses rates without examples."""
         try:
-            return problem.expanded(examples)
+            expanded = problem.expanded(examples)
         except DataError as error:
             # A label that is missing from y does not mean that the problem is for two classes.
             if not self._many or self._problem_takes_classes() or "y has no class" in str(error):
                 raise
             raise DataError(f"{ONLY_BINARY}this problem: {error}") from None
+        refuse_empty(expanded, examples)
+        return expanded
 
     def _looked_up(self) -> tuple[str, ...]:
         """Names of the attributes that are needed to predict."""
@@ -195,17 +204,20 @@ class InputChecks(ClassifierMixin, BaseEstimator):
     def _examples(
         self,
         problem: Problem,
-        labels: NDArray[Any],
+        y: ArrayLike,
         X: Any,
         sensitive_features: Any,
         sample_weight: ArrayLike | None,
+        clusters: Any,
     ) -> Examples:
-        """Labels, attributes and weights, with missing attributes treated as in ``missing``, baselines as labels."""
+        """Labels as codes, attributes and weights; missing attributes as in ``missing``, baselines as labels."""
+        labels = self._labels(y)
         sensitive_features = named(sensitive_features, attribute_names(problem) | set(self._looked_up()), X)
         refuse_unsplit(sensitive_features, len(labels))
         codes = tuple(range(len(self.classes_))) if self._many else None
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True, classes=codes)
-        examples = replace(examples, classes=self.class_values_)
+        cluster_ids = clusters_of(clusters, len(examples), examples.shared)
+        examples = replace(examples, classes=self.class_values_, clusters=cluster_ids)
         refuse_unrouted(problem, examples)
         columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
         return examples.with_columns(read_like_labels(columns, problem.baselines(), self.class_values_))

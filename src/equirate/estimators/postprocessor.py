@@ -9,7 +9,6 @@ their classifier was not trained on (`out_of_fold`).
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -19,11 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._core.choices import ConfidenceMethod, Missing, OnInterrupt, ThresholdOutput
-from .._core.errors import DataError, EquirateError, NotSolvedWarning
+from .._core.errors import DataError, EquirateError
 from .._core.hashing import Hashes
 from .._core.peers import ALONE, all_processes
 from .._core.seeds import stream
-from ..certification.methods import METHODS
 from ..certification.outcome import of_thresholds
 from ..data.arrays import refuse_missing, to_numpy
 from ..data.cells import Cells
@@ -39,7 +37,6 @@ from ..game.options import Options
 from ..game.solution import Solution
 from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
-from ..judge.spread import clusters_of
 from ..language.parity import attributes_in
 from ..models.class_scores import ClassScores, given_probabilities
 from ..models.thresholds import GivenScores, Thresholds
@@ -64,9 +61,9 @@ from ..training.out_of_fold import (
 from . import exporting
 from .absent import Absent, method_if
 from .base import RateEstimator
-from .inputs import classes_in, compare_indexes, one_of, refuse_empty
+from .inputs import classes_in, compare_indexes, refuse_empty
 from .keys import row_keys
-from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
+from .refitting import all_or_nothing, end_fit
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
@@ -163,6 +160,8 @@ class RatePostprocessor(RateEstimator):
     True
     """
 
+    _outputs = OUTPUTS
+
     def __init__(
         self,
         estimator: Any,
@@ -242,25 +241,19 @@ class RatePostprocessor(RateEstimator):
             shared.check_alone("RatePostprocessor")
         with all_or_nothing(self):
             self._fit(X, y, sensitive_features, sample_weight, clusters)
-            if self.status_.interrupted:
-                end_interrupted(self)
+            end_fit(self)
         return self
 
     def _fit(
         self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any
     ) -> None:
         self._check_parameters(ALONE)
-        one_of(self, "output", OUTPUTS)
-        one_of(self, "on_interrupt", ON_INTERRUPT)
-        one_of(self, "confidence_method", METHODS)
         labels = _one_column(y)
         self.classes_ = self._classes_of(labels)
         compare_indexes(X, y, sensitive_features, sample_weight)
         problem = Problem(self.objective, self.constraints)
-        examples = self._examples(problem, self._labels(labels), X, sensitive_features, sample_weight)
-        examples = replace(examples, clusters=clusters_of(clusters, len(examples), ALONE))
+        examples = self._examples(problem, labels, X, sensitive_features, sample_weight, clusters)
         self.problem_ = self._expanded(problem, examples)
-        refuse_empty(self.problem_, examples)
         weights = None if sample_weight is None else examples.weights
         scored = self._scored(X, labels, weights, examples.clusters)
         self.estimator_ = scored.estimator
@@ -346,8 +339,6 @@ class RatePostprocessor(RateEstimator):
             self.outputs_["drawn"] = FittedOutput(self._serving(mixture), None, {})
         served = (SERVED,) if status.certified and not used_as_given(self.estimator, self.cv) else ()
         self.notes_ = (*status.advice, *scored.notes, *(served if self.estimator is not None else ()))
-        for text in () if is_raised(self) else self.status_.warnings():
-            warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     def _serving(self, classifier: Classifier) -> Classifier:
         """The same thresholds on the scores of the estimator that serves."""

@@ -19,14 +19,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
-from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.errors import DataError, EquirateError, EquirateWarning
 from .._core.late import Late
 from .._core.peers import Peers, all_processes
 from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..certification.certificate import certification_of
 from ..certification.holdout import refuse_inexact
-from ..certification.methods import METHODS
 from ..certification.outcome import certified_outcome
 from ..data.sample import Sample, given, same_everywhere
 from ..game.algorithms import Algorithm, refuse_games
@@ -34,7 +33,6 @@ from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Solution
 from ..judge.evaluation import Evaluation
-from ..judge.spread import clusters_of
 from ..models import make_model
 from ..models.derandomised import moved_across
 from ..models.registry import for_classes
@@ -52,9 +50,9 @@ from .absent import Absent, method_if
 from .base import RateEstimator
 from .categories import Categories, dates_as_numbers, few_rows_each
 from .frontier import Frontier, plot_history, trace
-from .inputs import ONLY_BINARY, classes_in, compare_indexes, one_of, refuse_empty
+from .inputs import ONLY_BINARY, classes_in, compare_indexes
 from .keys import row_keys
-from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
+from .refitting import all_or_nothing, end_fit
 from .reporting import UNCONSTRAINED
 from .scores import (
     NO_LOG_PROBABILITY,
@@ -204,6 +202,8 @@ class RateClassifier(RateEstimator):
     (3,)
     """
 
+    _outputs = OUTPUTS
+
     def __init__(
         self,
         objective: Objective,
@@ -325,8 +325,7 @@ class RateClassifier(RateEstimator):
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
             keep_provenance(self, everything[:4], shared)
-            if self.status_.interrupted:
-                end_interrupted(self)
+            end_fit(self)
         return self
 
     def _training(
@@ -340,9 +339,6 @@ class RateClassifier(RateEstimator):
     ) -> tuple[Training, Problem]:
         """Check everything once, map the labels to codes, and split; also return the problem as the user wrote it."""
         self._check_parameters(shared)
-        one_of(self, "output", OUTPUTS)
-        one_of(self, "on_interrupt", ON_INTERRUPT)
-        one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
         original = Problem(self.objective, self.constraints)
         common = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_COMPARED}
@@ -355,10 +351,8 @@ class RateClassifier(RateEstimator):
         if self._many:
             settings = self._for_classes(settings)
         compare_indexes(X, y, sensitive_features, sample_weight)
-        examples = self._examples(original, self._labels(checked_y), X, sensitive_features, sample_weight)
-        examples = replace(examples, clusters=clusters_of(clusters, len(examples), shared))
+        examples = self._examples(original, checked_y, X, sensitive_features, sample_weight, clusters)
         problem = self._expanded(original, examples)
-        refuse_empty(problem, examples)
         cells = problem_cells(problem, examples)
         if settings.tested:
             refuse_inexact(problem, examples, cells)
@@ -419,7 +413,6 @@ class RateClassifier(RateEstimator):
             }
             self.outputs_[name] = FittedOutput(training.served(classifier), outcome.statuses.get(name), achieved)
         self.certification_ = certification_of(self.status_, outcome.certification)
-        self._tell()
 
     @property
     def notes_(self) -> tuple[str, ...]:  # type: ignore[override]  # follows from the output that predicts
@@ -434,11 +427,6 @@ class RateClassifier(RateEstimator):
         rows = sum(part.slices[0].examples for part in self.parts_.values())
         notes += few_rows_each(getattr(self, "categories_", {}), rows)
         return tuple(dict.fromkeys(notes))
-
-    def _tell(self) -> None:
-        """Warn at the user's call of `fit` if the fit did not succeed."""
-        for text in () if is_raised(self) else self.status_.warnings():
-            warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     # -- predicting ------------------------------------------------------------------------------
 
