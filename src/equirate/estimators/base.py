@@ -310,14 +310,9 @@ class RateEstimator(FittedEstimator):
         )
         if baseline is None:
             compared = self._unconstrained(sample.X, columns)
-        elif self._many:
-            values, count = self.class_values_, len(sample)
-            name, theirs = reporting.class_baseline_of(baseline, X, sensitive_features, values, count)
-            compared = (name, "", theirs)
         else:
-            labels, count = (self.classes_, self.pos_label_), len(sample)
-            name, theirs = reporting.baseline_of(baseline, X, sensitive_features, *labels, count)
-            compared = (name, "", theirs)
+            labels = self.classes_, None if self._many else self.pos_label_
+            compared = reporting.baseline_of(baseline, X, sensitive_features, *labels, len(sample))
         return reporting.of_data(self, judged, confidence, compared, frontier)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:

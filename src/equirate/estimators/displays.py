@@ -21,7 +21,7 @@ from ..data.slices import EVERYBODY
 from ..language.parity import attributes_in
 from ..reports.facts import SHOWN, RateName, RateValue, measured_rate
 from .attributes import named
-from .frontier import Frontier
+from .frontier import Frontier, pyplot
 from .predictions import decided, served
 from .reporting import as_probabilities, shown_label
 
@@ -328,22 +328,12 @@ class FrontierDisplay:
         FrontierDisplay
             The display itself, with its axes as ``ax_``.
         """
-        pyplot()
         name = self.estimator_name if name is None else name
         self.ax_ = self.frontier.plot(ax)
         if name is not None:
             self.ax_.legend(title=name)
         self.figure_ = self.ax_.figure
         return self
-
-
-def pyplot() -> Any:
-    """matplotlib.pyplot, or an error that names the extra to install."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("displays need matplotlib: pip install 'equirate[plot]'") from None
-    return plt
 
 
 def _names(by: Any) -> tuple[str, ...]:

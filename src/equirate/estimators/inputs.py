@@ -219,8 +219,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         cluster_ids = clusters_of(clusters, len(examples), examples.shared)
         examples = replace(examples, classes=self.class_values_, clusters=cluster_ids)
         refuse_unrouted(problem, examples)
-        columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
-        return examples.with_columns(read_like_labels(columns, problem.baselines(), self.class_values_))
+        return read_baselines(examples, problem, self.missing)
 
 
 def _without_self(function: Any) -> inspect.Signature:
@@ -233,12 +232,14 @@ def _names_in(part: Any) -> Iterable[str]:
     return (part.name,) if isinstance(part, Attribute) else getattr(part, "attributes", ())
 
 
-def read_like_labels(
-    columns: dict[str, NDArray[Any]], names: Iterable[str], classes: Classes
-) -> dict[str, NDArray[Any]]:
-    """Columns with the predictions of other models as 0 and 1 (or values of more classes), if they are labels."""
-    read = dict(columns)
-    for name in names:
+def read_baselines(examples: Examples, problem: Problem, missing: Missing = "refuse") -> Examples:
+    """Examples with predictions of other models as 0 and 1 (or values of more classes), if they are labels.
+
+    Missing attributes are treated as ``missing`` says.
+    """
+    columns = examples.columns if missing == "refuse" else fill_missing(examples.columns)
+    classes, read = examples.classes, dict(columns)
+    for name in problem.baselines():
         column = columns.get(name)
         if column is None or not set(np.unique(column.astype(str))) <= set(map(str, classes)):
             continue
@@ -247,7 +248,7 @@ def read_like_labels(
         else:
             value = {str(class_value): class_value for class_value in classes}
             read[name] = np.array([value[text] for text in column.astype(str).tolist()])
-    return read
+    return examples.with_columns(read)
 
 
 def two_values(classes: NDArray[Any], positive: Any) -> Classes:

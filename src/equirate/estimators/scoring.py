@@ -18,14 +18,13 @@ from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 from .._core.choices import Missing
 from .._core.errors import EquirateError
 from ..data.arrays import refuse_missing, to_numpy
-from ..data.attributes import fill_missing
 from ..data.examples import Examples
 from ..data.labels import codes_of, one_hot, positive_label
 from ..language.expressions import Constraint
 from ..language.measuring import measurer
 from ..problem.problem import Objective, Problem, flat_constraints
 from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_unsplit, refuse_without_index
-from .inputs import MISSING, read_like_labels, two_values
+from .inputs import MISSING, read_baselines, two_values
 from .predictions import class_probabilities_of, decided, served
 
 Array = NDArray[np.float64]
@@ -193,12 +192,10 @@ class RateScorer:
             values = tuple(classes.tolist())
             examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, classes=values)
         else:
-            values = two_values(classes, positive)
             examples = Examples.of((labels == positive).ravel(), sensitive_features, sample_weight, fallback=X)
-            examples = replace(examples, classes=values)
+            examples = replace(examples, classes=two_values(classes, positive))
         refuse_unrouted(self.problem, examples)
-        columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
-        examples = examples.with_columns(read_like_labels(columns, self.problem.baselines(), values))
+        examples = read_baselines(examples, self.problem, self.missing)
         problem = self.problem.expanded(examples)
         measure = measurer(examples, predictions)
         objective = float(problem.objective.expr.value(measure))
