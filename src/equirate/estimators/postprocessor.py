@@ -38,8 +38,8 @@ from ..game.solution import Solution
 from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in
-from ..models.class_scores import ClassScores, given_probabilities
-from ..models.thresholds import GivenScores, Thresholds
+from ..models.class_scores import ClassScores
+from ..models.thresholds import Thresholds
 from ..problem.problem import Objective, Problem
 from ..problem.table import problem_cells
 from ..selection.choice import FittedOutput, Outcome
@@ -49,13 +49,11 @@ from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_postprocessor, read_postprocessor
 from ..training.draws import Draws, rows_repeat
 from ..training.out_of_fold import (
-    ClassScorer,
     Scored,
-    Scorer,
     as_given,
     name_of,
     out_of_fold,
-    score_sign,
+    scorer_of,
     used_as_given,
 )
 from . import exporting
@@ -308,8 +306,7 @@ class RatePostprocessor(RateEstimator):
             chosen = replace(selected, weights=selected.weights / times[rows])
         refuse_empty(self.problem_, chosen)
         slices = self._slices(examples)
-        model: Any = Thresholds(GivenScores(self._score_sign), slices) if not self._many else None
-        model = ClassScores(len(self.classes_), slices) if model is None else model
+        model: Any = ClassScores(len(self.classes_), slices) if self._many else Thresholds(self._scorer(None), slices)
         cells = problem_cells(self.problem_, chosen)
         outcome = self._outcome(model, Sample(scores, chosen), cells, int(times.max(initial=1)), hashes)
         self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
@@ -342,7 +339,7 @@ class RatePostprocessor(RateEstimator):
 
     def _serving(self, classifier: Classifier) -> Classifier:
         """The same thresholds on the scores of the estimator that serves."""
-        return replace(classifier, members=classifier.members.with_scorer(self._scorer()))
+        return replace(classifier, members=classifier.members.with_scorer(self._scorer(self.estimator_)))
 
     def _outcome(self, model: Any, sample: Sample, cells: Cells, times: int, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds, with a margin if a confidence level is set, and its status."""
@@ -371,14 +368,8 @@ class RatePostprocessor(RateEstimator):
         """The mixture that keys draw from."""
         return self.outputs_["drawn"].classifier if "drawn" in self.outputs_ else self.classifier_
 
-    @property
-    def _score_sign(self) -> float:
-        return score_sign(self.classes_, self.pos_label_)
-
-    def _scorer(self) -> Any:
-        if self._many:
-            return given_probabilities if self.estimator_ is None else ClassScorer(self.estimator_)
-        return GivenScores(self._score_sign) if self.estimator_ is None else Scorer(self.estimator_, self._score_sign)
+    def _scorer(self, estimator: Any) -> Any:
+        return scorer_of(estimator, self.classes_, self.class_values_[-1])
 
     def _slices(self, examples: Examples) -> tuple[Slice, ...]:
         if self.groups is None:

@@ -29,17 +29,15 @@ from ..game.solution import Status
 from ..judge.certification_record import MEANS as CERTIFIED_BY, Certification
 from ..judge.evaluation import ClassEvaluation, ConstraintValue, Evaluation
 from ..language.parity import attributes_in
-from ..models.class_scores import given_probabilities
 from ..models.members import Written
 from ..models.registry import read_members
 from ..models.scikit import plain_learner, plain_model, read_learner, read_model
 from ..models.sklearn_classifiers import ClassLine, Line
-from ..models.thresholds import GivenScores
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
 from ..selection.choice import FittedOutput
-from ..training.out_of_fold import ClassScorer, Scorer, name_of, score_sign, unfrozen, used_as_given
+from ..training.out_of_fold import name_of, scorer_of, unfrozen, used_as_given
 from .manifests import MOST_CONSTRAINTS, MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, SURE, manifest_rule
 
 Plain = dict[str, Any]
@@ -167,7 +165,7 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
                 "trust them"
             ) from None
     manifest, arrays = _plain_head(estimator), Arrays()
-    scores = _given(estimator)
+    scores = _scorer(estimator, None)
     manifest["outputs"] = {
         name: _plain_output(name, _scored_by(output.classifier, scores), 1, arrays)
         for name, output in estimator.outputs_.items()
@@ -200,24 +198,18 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     return estimator
 
 
-def _given(estimator: Any) -> Any:
-    """What takes scores, or probabilities of more than two classes, in the place of features."""
-    if len(estimator.classes_) > 2:
-        return given_probabilities
-    return GivenScores(score_sign(estimator.classes_, estimator.pos_label_))
+def _scorer(estimator: Any, scored: Any) -> Any:
+    """The scores of a classifier, or for None those given in the place of features."""
+    return scorer_of(scored, estimator.classes_, estimator.class_values_[-1])
 
 
 def _on_scores(classifier: Classifier, estimator: Any) -> Classifier:
     """Rules on the scores of a linear classifier, or on given ones; refuses those on any others."""
-    given, line = _given(estimator), estimator.estimator_
     if classifier.n_classes != len(estimator.classes_):
         raise FileError(f"the rules are of {classifier.n_classes} classes, not {len(estimator.classes_)}")
-    if classifier.members.scorer != given:
+    if classifier.members.scorer != _scorer(estimator, None):
         raise FileError("the thresholds are not on scores for the positive label")
-    if line is None:
-        return _scored_by(classifier, given)
-    many = classifier.n_classes > 2
-    return _scored_by(classifier, ClassScorer(line) if many else Scorer(line, given.sign))
+    return _scored_by(classifier, _scorer(estimator, estimator.estimator_))
 
 
 def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
