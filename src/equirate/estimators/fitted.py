@@ -9,7 +9,7 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from ..game.status import Status
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..selection.choice import FittedOutput
-from ..storage import state
+from ..storage import container
 from ..training.draws import rows_repeat
 from .attributes import named
 from .inputs import InputChecks, compare_indexes
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ..export.model import Export
 
 Array = NDArray[np.float64]
+_FILE = "equirate_file"
+"""The one entry of the state that skops stores: bytes, which are checked like any file."""
 
 
 class FittedEstimator(InputChecks):
@@ -133,7 +135,7 @@ class FittedEstimator(InputChecks):
         """Everything to save, as JSON-ready data and arrays."""
         raise NotImplementedError
 
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
         """A fitted estimator of the same class, from the output of `_plain`."""
         raise NotImplementedError
 
@@ -143,13 +145,13 @@ class FittedEstimator(InputChecks):
 
     def __getstate__(self) -> Any:
         """The state that skops stores: for a fitted estimator, the content of a saved file."""
-        return state.as_file(*self._plain()) if hasattr(self, "problem_") else super().__getstate__()
+        return {_FILE: container.to_bytes(*self._plain())} if hasattr(self, "problem_") else super().__getstate__()
 
     def __setstate__(self, content: Any) -> None:
-        if not state.is_file(content):
+        if set(content) != {_FILE}:
             super().__setstate__(content)
             return
-        manifest, arrays = state.from_file(content)
+        manifest, arrays = container.from_bytes(content[_FILE])
         if manifest.get("kind") != type(self).__name__:
             raise FileError(f"the state is that of a {manifest.get('kind')}, not of a {type(self).__name__}")
         self.__dict__.update(self._read(manifest, arrays).__dict__)

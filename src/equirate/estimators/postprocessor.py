@@ -472,9 +472,8 @@ class RatePostprocessor(RateEstimator):
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_postprocessor(self)
 
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        estimator: Self = read_postprocessor(type(self), manifest, arrays)
-        return estimator
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+        return read_postprocessor(type(self), manifest, arrays)
 
     def _export(self) -> Export:
         return exporting.of_postprocessor(self)

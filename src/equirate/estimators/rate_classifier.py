@@ -592,9 +592,8 @@ class RateClassifier(RateEstimator):
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)
 
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        estimator: Self = read_classifier(type(self), manifest, arrays)
-        return estimator
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+        return read_classifier(type(self), manifest, arrays)
 
     def _export(self) -> Export:
         return exporting.of_classifier(self)

@@ -57,9 +57,8 @@ def plain_classifier(estimator: Any) -> tuple[Plain, Arrays]:
     arrays |= {f"history.{name}": values for name, values in estimator.history_.items()}
     if estimator.end_ is not None:
         arrays |= {"end.parameters": estimator.end_.parameters, "end.multipliers": estimator.end_.multipliers}
-    names = getattr(estimator, "feature_names_in_", None)
     manifest |= {
-        "features": {"count": width, "names": None if names is None else [str(name) for name in names]},
+        "features": _plain_features(width, getattr(estimator, "feature_names_in_", None)),
         "statuses": {name: output.status for name, output in estimator.outputs_.items() if output.status is not None},
         "evaluations": {name: output.evaluations for name, output in estimator.outputs_.items()},
         "configurations": [dict(configuration) for configuration in estimator.configurations_],
@@ -72,13 +71,7 @@ def plain_classifier(estimator: Any) -> tuple[Plain, Arrays]:
 def read_classifier(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
     """Rebuild a fitted `RateClassifier`."""
     estimator = _read_head(kind, manifest)
-    count, names = manifest["features"]["count"], manifest["features"]["names"]
-    estimator.n_features_in_ = count
-    if names is not None:
-        if len(names) != count:
-            raise FileError(f"there are {len(names)} names for {count} features")
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    left = dict(arrays)
+    count, left = _read_features(estimator, manifest["features"]), dict(arrays)
     outputs = {
         name: _read_output(name, output, left, estimator.problem_) for name, output in manifest["outputs"].items()
     }
@@ -173,8 +166,7 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
     manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
     if line is not None:
         arrays |= {"estimator.coef": line.coef_, "estimator.intercept": line.intercept_}
-        names = None if line.names is None else list(line.names)
-        manifest["features"] = {"count": line.n_features_in_, "names": names}
+        manifest["features"] = _plain_features(line.n_features_in_, line.names)
         if used_as_given(estimator.estimator, estimator.cv):
             manifest["settings"]["cv"] = "prefit"
     return _checked(estimator, manifest), arrays
@@ -218,21 +210,31 @@ def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
     if written is None:
         return None
     features = manifest.get("features", {"count": None, "names": None})
-    coef, intercept = (
-        _take(left, "estimator.coef", ArrayOf("f", 2)),
-        _take(left, "estimator.intercept", ArrayOf("f", 1)),
-    )
-    names = None if features["names"] is None else tuple(features["names"])
+    count, names = _read_features(estimator, features), features["names"]
+    coef = _take(left, "estimator.coef", ArrayOf("f", 2))
+    intercept = _take(left, "estimator.intercept", ArrayOf("f", 1))
     kind = Line if len(estimator.classes_) == 2 else ClassLine
-    line = kind(next(iter(written)), coef, intercept, estimator.classes_, names)
-    if features["count"] != line.n_features_in_:
-        raise FileError(f"there are coefficients for {line.n_features_in_} features, not for {features['count']}")
+    line = kind(next(iter(written)), coef, intercept, estimator.classes_, None if names is None else tuple(names))
+    if count != line.n_features_in_:
+        raise FileError(f"there are coefficients for {line.n_features_in_} features, not for {count}")
     if estimator.cv == "prefit":
         estimator.estimator = line
-    estimator.n_features_in_ = line.n_features_in_
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
     return line
+
+
+def _plain_features(count: int, names: Iterable[str] | None) -> Plain:
+    return {"count": count, "names": None if names is None else list(map(str, names))}
+
+
+def _read_features(estimator: Any, features: Plain) -> Any:
+    """Give the estimator the number and the names of its features; returns their number."""
+    count, names = features["count"], features["names"]
+    estimator.n_features_in_ = count
+    if names is not None:
+        if len(names) != count:
+            raise FileError(f"there are {len(names)} names for {count} features")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return count
 
 
 def _scored_by(classifier: Classifier, scorer: Any) -> Classifier:
