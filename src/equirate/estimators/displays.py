@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
 from ..data.arrays import refuse_missing, to_numpy
+from ..data.attributes import columns_of
 from ..data.examples import Examples
 from ..data.groups import Groups
 from ..data.labels import positive_label
@@ -364,9 +365,8 @@ def _measured(
     strange = [rate for rate in rates if rate not in known]
     if strange:
         raise EquirateError(f"rates must be some of {', '.join(map(repr, known))}; got {strange[0]!r}")
-    attribute_examples = Examples.of(labels == positive, sensitive_features, sample_weight)
     examples = Examples.of(labels == positive, sensitive_features, sample_weight, fallback=X)
-    sets = [_names(by)] if by is not None else [(name,) for name in attribute_examples.columns]
+    sets = [_names(by)] if by is not None else [(name,) for name in columns_of(sensitive_features)]
     if not any(sets):
         raise DataError("there are no groups to show: give sensitive_features, or by= with columns of X")
     combined = [Groups.of(names, examples) for names in sets]

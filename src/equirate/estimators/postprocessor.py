@@ -324,11 +324,9 @@ class RatePostprocessor(RateEstimator):
         if chosen is examples:
             achieved = {"train": Evaluation.of(self.problem_, examples, decided, cells=cells)}
         else:
-            seen, columns = np.flatnonzero(times), [decided] if decided.ndim == 1 else list(decided.T)
-            means = [
-                np.bincount(rows, weights=column, minlength=len(examples))[seen] / times[seen] for column in columns
-            ]
-            mean = means[0] if decided.ndim == 1 else np.stack(means, axis=1)
+            seen, sums = np.flatnonzero(times), np.zeros((len(examples), *decided.shape[1:]))
+            np.add.at(sums, rows, decided)
+            mean = (sums[seen].T / times[seen]).T
             achieved = {"train": Evaluation.of(self.problem_, examples.take(seen), mean)}
         mixture = outcome.outputs["stochastic"]
         self.outputs_ = {"stochastic": FittedOutput(self._serving(classifier), status, achieved)}

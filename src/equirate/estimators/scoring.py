@@ -144,12 +144,13 @@ class RateScorer:
             sensitive_features = looked_up(self.people, X)
         sensitive_features = named(sensitive_features, attribute_names(self.problem), X)
         refuse_unsplit(sensitive_features, len(to_numpy(y_true)))
+        positive = None
         if len(classes) > 2:
             predictions = class_probabilities_of(estimator, X, sensitive_features, tuple(classes.tolist()))
-            return self._value(y_true, predictions, classes, None, sensitive_features, sample_weight, X)
-        own_label = getattr(served(estimator), "pos_label", None)
-        positive = positive_label(own_label if self.pos_label is None else self.pos_label, classes)
-        predictions = decided(estimator, X, sensitive_features, positive)
+        else:
+            own_label = getattr(served(estimator), "pos_label", None)
+            positive = positive_label(own_label if self.pos_label is None else self.pos_label, classes)
+            predictions = decided(estimator, X, sensitive_features, positive)
         return self._value(y_true, predictions, classes, positive, sensitive_features, sample_weight, X)
 
     def _score_func(
@@ -167,12 +168,11 @@ class RateScorer:
         if self.people is not None and sensitive_features is None:
             sensitive_features = looked_up(self.people, y_true)
         sensitive_features = named(sensitive_features, attribute_names(self.problem))
-        if len(classes) > 2:
-            codes = codes_of(predicted, tuple(classes.tolist()), "y_pred")
-            pmf = one_hot(codes, len(classes))
-            return self._value(labels, pmf, classes, None, sensitive_features, sample_weight, None)
         positive = classes[-1] if pos_label is None else pos_label
-        decisions = np.asarray(predicted == positive, dtype=float)
+        if len(classes) > 2:
+            decisions = one_hot(codes_of(predicted, tuple(classes.tolist()), "y_pred"), len(classes))
+        else:
+            decisions = np.asarray(predicted == positive, dtype=float)
         return self._value(labels, decisions, classes, positive, sensitive_features, sample_weight, None)
 
     def _value(

@@ -326,7 +326,7 @@ def _certification(value: Mapping[str, Any], problem: Problem) -> Certification:
 
 
 def _plain_problem(problem: Problem) -> Plain:
-    return {"objective": as_text(problem.objective), "constraints": [as_text(c) for c in problem.constraints]}
+    return {"objective": as_text(problem.objective), "constraints": _texts(problem.constraints)}
 
 
 def _read_problem(problem: Plain) -> Problem:
@@ -403,16 +403,8 @@ def _refuse_left(left: Iterable[str]) -> None:
 
 
 def _plain_setting(name: str, value: Any) -> Any:
-    if name == "objective":
-        return as_text(value)
-    if name == "constraints":
-        return [as_text(part) for part in value]
-    if name == "groups":
-        return None if value is None else [as_text(part) for part in attributes_in(value)]
-    if name == "model":
-        return plain_model(value)
-    if name == "estimator":
-        return None if value is None else _plain_estimator(value)
+    if name in _CONVERTERS:
+        return None if value is None else _CONVERTERS[name][0](value)
     if isinstance(value, Algorithm) and ALGORITHMS.get(value.name) == value:
         return value.name
     try:
@@ -429,21 +421,27 @@ def _plain_estimator(estimator: Any) -> Plain:
 
 
 def _setting(name: str, value: Any) -> Any:
-    if name == "objective":
-        return parse_objective(value)
-    if name == "constraints":
-        return _constraints(value)
-    if name == "groups":
-        return None if value is None else [read_group(text) for text in value]
-    if name == "model":
-        return read_model(value)
-    if name == "estimator":
-        return None if value is None else read_learner(value)
+    if name in _CONVERTERS:
+        return None if value is None else _CONVERTERS[name][1](value)
     return tuple(value) if isinstance(value, list) else value
+
+
+def _texts(parts: Iterable[Any]) -> list[str]:
+    return [as_text(part) for part in parts]
 
 
 def _constraints(texts: Iterable[str]) -> list[Any]:
     return [part for text in texts for part in parse_constraints(text)]
+
+
+_CONVERTERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "objective": (as_text, parse_objective),
+    "constraints": (_texts, _constraints),
+    "groups": (lambda groups: _texts(attributes_in(groups)), lambda texts: [read_group(text) for text in texts]),
+    "model": (plain_model, read_model),
+    "estimator": (_plain_estimator, read_learner),
+}
+"""How settings are written and read that are not plain values themselves."""
 
 
 # -- labels ---------------------------------------------------------------------------------------
