@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
-from ..data.arrays import refuse_missing, to_numpy
+from ..data.arrays import one_dimensional, refuse_missing, to_numpy
 from ..data.examples import Examples
 from ..data.labels import positive_label
 from ..judge.evaluation import Evaluation
@@ -104,8 +104,7 @@ def report(
             "report needs a problem to judge by: problem=eq.Problem(eq.maximize(...), [...]). Only a RateClassifier or "
             f"a RatePostprocessor has one of its own; got {type(estimator).__name__} and problem={problem!r}"
         )
-    labels = to_numpy(y)
-    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    labels = one_dimensional(to_numpy(y), "y")
     refuse_missing(labels, "y")
     classes = np.asarray(getattr(inner, "classes_", np.unique(labels)))
     if len(classes) > 2:

@@ -24,7 +24,7 @@ from .._core.peers import Peers
 from .._core.seeds import seed_of
 from ..certification.methods import METHODS
 from ..data.alignment import check_indexes
-from ..data.arrays import to_numpy
+from ..data.arrays import one_dimensional, to_numpy
 from ..data.attributes import fill_missing
 from ..data.examples import Examples, empty_message
 from ..data.labels import Classes, check_number, codes_of, distinct, plain, positive_label, refuse_mixed
@@ -137,13 +137,12 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         """The positive label if labels are text and ``pos_label`` was not set; else empty."""
         if self._many:
             return ""
-        text = np.asarray(self.classes_).dtype.kind in "UO" and isinstance(self.classes_[-1], str)
+        text = isinstance(self.classes_[-1], str)
         return shown_label(self.pos_label_) if text and self.pos_label is None else ""
 
     def _labels(self, y: ArrayLike) -> NDArray[Any]:
         """Encode labels as 0 and 1, or as codes of more classes; refuse those that are not in ``classes_``."""
-        labels = to_numpy(y)
-        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        labels = one_dimensional(to_numpy(y), "y")
         if self._many:
             known = self.classes_.astype(object)
             blocks = (labels[k : k + _BLOCK].astype(object) for k in range(0, max(len(labels), 1), _BLOCK))

@@ -396,7 +396,7 @@ class RateClassifier(RateEstimator):
     def _keep(self, training: Training, solution: Solution, outcome: Outcome) -> None:
         """Store the result, and its evaluation on each part."""
         self.problem_ = training.problem
-        self.margin_ = outcome.margin
+        self.margin_ = 0.0 if outcome.certification is None else outcome.certification.margin
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
