@@ -1,7 +1,7 @@
 """`RateEstimator`: what `RateClassifier` and `RatePostprocessor` share.
 
-In: a fitted estimator, and data. Out: numbers, certificates, reports and explanations of what the classifier that
-predicts achieves for its problem, and files.
+In: a fitted estimator, and data. Out: predictions; numbers, certificates, reports and explanations of what the
+classifier that predicts achieves for its problem; and files.
 """
 
 from __future__ import annotations

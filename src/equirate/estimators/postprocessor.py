@@ -258,7 +258,6 @@ class RatePostprocessor(RateEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(scored.estimator, name):
                 setattr(self, name, getattr(scored.estimator, name))
-        self.salt_ = int(stream("salt", self.seed_).integers(2**63))
         self._choose(scored, examples, self._hashes(X, scored.rows))
         keep_provenance(self, (X, y, sensitive_features, sample_weight), ALONE)
 
@@ -273,7 +272,7 @@ class RatePostprocessor(RateEstimator):
     def _classes_of(self, labels: NDArray[Any]) -> NDArray[Any]:
         """The classes of a fitted estimator; those in y if it is trained here, or scores are given."""
         classes = classes_in(labels, ALONE, self.pos_label)
-        if used_as_given(self.estimator, self.cv) and self.estimator is not None:
+        if used_as_given(self.estimator, self.cv):
             return np.asarray(getattr(self.estimator, "classes_", classes))
         return classes
 
@@ -315,9 +314,8 @@ class RatePostprocessor(RateEstimator):
         self.repeats_ = "served" in outcome.outputs
         kind = "served" if self.repeats_ else "stochastic"
         classifier, status = outcome.outputs[kind], outcome.statuses[kind]
-        status = replace(status, positive_label=self._default_label())
-        if self.repeats_ and hashes is not None and outcome.salt is not None:
-            self.salt_ = outcome.salt
+        self.salt_ = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
+        if self.repeats_ and hashes is not None:
             decided = Draws(hashes, (self.salt_,)).decisions(classifier, Sample(scores, chosen), self.salt_)
         else:
             decided = classifier.expected(scores, attributes=chosen.columns)
@@ -332,8 +330,8 @@ class RatePostprocessor(RateEstimator):
         self.outputs_ = {"stochastic": FittedOutput(self._serving(classifier), status, achieved)}
         if mixture is not classifier:  # what keys draw from
             self.outputs_["drawn"] = FittedOutput(self._serving(mixture), None, {})
-        served = (SERVED,) if status.certified and not used_as_given(self.estimator, self.cv) else ()
-        self.notes_ = (*status.advice, *scored.notes, *(served if self.estimator is not None else ()))
+        trained = self.estimator is not None and not used_as_given(self.estimator, self.cv)
+        self.notes_ = (*status.advice, *scored.notes, *((SERVED,) if status.certified and trained else ()))
 
     def _serving(self, classifier: Classifier) -> Classifier:
         """The same thresholds on the scores of the estimator that serves."""
