@@ -21,7 +21,7 @@ from .._core.errors import FileError
 from .._core.plain import plain
 from .._core.provenance import Provenance
 from .._core.records import build
-from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Rule, Text, shown
+from .._core.rules import ArrayOf, Fields, Rule, Text, shown
 from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.record import Start
@@ -38,7 +38,7 @@ from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
 from ..selection.choice import FittedOutput
 from ..training.out_of_fold import name_of, scorer_of, unfrozen, used_as_given
-from .manifests import MOST_CONSTRAINTS, MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, SURE, manifest_rule
+from .manifests import MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, PROBLEM, SURE, manifest_rule
 
 Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -244,10 +244,7 @@ def _scored_by(classifier: Classifier, scorer: Any) -> Classifier:
 
 # -- mixtures by themselves -----------------------------------------------------------------------
 
-_MIXTURE = Fields(
-    {"kind": Text(100), "output": OUTPUT},
-    {"problem": Fields({"objective": TEXT, "constraints": ListOf(TEXT, MOST_CONSTRAINTS)})},
-)
+_MIXTURE = Fields({"kind": Text(100), "output": OUTPUT}, {"problem": PROBLEM})
 
 
 def plain_mixture(classifier: Classifier) -> tuple[Plain, Arrays]:
