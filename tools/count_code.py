@@ -32,7 +32,7 @@ ADDED = {
         *("estimators/predictions.py", "estimators/scores.py"),
     ),
     "interrupts, provenance, notes on groups": (
-        *("estimators/refitting.py", "selection/group_notes.py", "storage/provenance.py", "storage/state.py"),
+        *("estimators/refitting.py", "selection/group_notes.py", "storage/provenance.py"),
     ),
 }
 """Modules that came after `COMMIT` with something that the library could not do before."""

@@ -10,13 +10,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
-from equirate._core.hashing import salted, uniform
+from equirate._core.hashing import feature_hashes, salted, uniform
 from equirate._core.peers import peers
 from equirate._core.seeds import stream
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.judge.evaluation import Evaluation
-from equirate.training.draws import hashes_of, may_repeat, rows_repeat
+from equirate.training.draws import may_repeat, rows_repeat
 
 RNG = np.random.default_rng(0)
 DEPARTMENT = RNG.integers(0, 3, 3000)
@@ -47,9 +47,9 @@ PARITY = eq.demographic_parity("group", tolerance=0.05)
 
 
 def test_distinct_rows_do_not_repeat_and_a_table_of_categories_does():
-    continuous = hashes_of(RNG.normal(size=(5000, 3)))
+    continuous = feature_hashes(RNG.normal(size=(5000, 3)))
     assert not rows_repeat(continuous)
-    assert rows_repeat(hashes_of(THREE))
+    assert rows_repeat(feature_hashes(THREE))
     few = continuous.copy()
     few[:20] = few[20:40]  # a mean of 0.008 other rows equal a row
     assert not rows_repeat(few)
@@ -83,7 +83,7 @@ def test_hashes_are_those_that_predict_draws_by():
     X = RNG.normal(size=(200, 2)).astype(np.float64)
     clf = eq.RateClassifier(eq.maximize(eq.recall()), [eq.positive_rate() <= 0.2], random_state=0)
     clf.fit(THREE, LABELS)
-    assert (clf._uniform(X) == uniform(salted(hashes_of(X), clf.salt_))).all()
+    assert (clf._uniform(X) == uniform(salted(feature_hashes(X), clf.salt_))).all()
 
 
 # -- what is served ---------------------------------------------------------------------------------

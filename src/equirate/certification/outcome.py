@@ -93,7 +93,7 @@ def _tested(training: Training, chooser: Solution, seconds: float) -> Outcome:
     statuses = {**outcome.statuses, "deterministic": single, tested: status}
     if result.salt is not None:
         statuses["stochastic"] = _without(outcome.statuses["stochastic"], NOT_MIXTURE, certification)
-    return Outcome(outputs, statuses, certification.margin, certification, result.salt)
+    return Outcome(outputs, statuses, certification, result.salt)
 
 
 def _certified(status: Status, certification: Certification, evaluation: Evaluation, tolerance: float) -> Status:

@@ -1,4 +1,4 @@
-"""Methods and properties that exist only under a condition; otherwise the error says what to use instead.
+"""Methods that exist only under a condition; otherwise the error says what to use instead.
 
 scikit-learn tests with ``hasattr``, so an absent attribute must raise `AttributeError`. Its ``available_if`` does so,
 but with a message of its own.
@@ -50,22 +50,3 @@ class method_if:  # noqa: N801  # a decorator
         if not self.check(owner):
             raise AttributeError(self.text)
         return MethodType(self.method, owner)
-
-
-class property_if:  # noqa: N801  # a decorator
-    """A property that exists if ``check(object)`` is true; otherwise `AttributeError` says what to use instead."""
-
-    def __init__(self, check: Callable[[Any], bool], text: str) -> None:
-        self.check, self.text = check, text
-
-    def __call__(self, function: Callable[[Any], Any]) -> property_if:
-        """Decorate the function that returns the value."""
-        self.function, self.__doc__ = function, function.__doc__
-        return self
-
-    def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        if owner is None:
-            return self
-        if not self.check(owner):
-            raise AttributeError(self.text)
-        return self.function(owner)

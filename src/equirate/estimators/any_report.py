@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
-from ..data.arrays import refuse_missing, to_numpy
+from ..data.arrays import one_dimensional, refuse_missing, to_numpy
 from ..data.examples import Examples
 from ..data.labels import positive_label
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
-from ..reports.facts import Baseline, changes, rates_by_slice
+from ..reports.facts import rates_by_slice
 from ..reports.intersections import intersection_notes
 from ..reports.report import Report
 from . import reporting
 from .attributes import attribute_names, named, refuse_unsplit
 from .base import RateEstimator
-from .inputs import compare_indexes, read_like_labels, two_values
+from .inputs import compare_indexes, read_baselines, two_values
 from .predictions import decided, served, unwrapped
 
 Array = NDArray[np.float64]
@@ -104,8 +104,7 @@ def report(
             "report needs a problem to judge by: problem=eq.Problem(eq.maximize(...), [...]). Only a RateClassifier or "
             f"a RatePostprocessor has one of its own; got {type(estimator).__name__} and problem={problem!r}"
         )
-    labels = to_numpy(y)
-    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    labels = one_dimensional(to_numpy(y), "y")
     refuse_missing(labels, "y")
     classes = np.asarray(getattr(inner, "classes_", np.unique(labels)))
     if len(classes) > 2:
@@ -116,41 +115,25 @@ def report(
     refuse_unsplit(people, len(labels))
     examples = Examples.of(labels == positive, people, sample_weight, fallback=X, compared=True)
     values = two_values(classes, positive)
-    examples = replace(examples, classes=values)
-    examples = examples.with_columns(read_like_labels(dict(examples.columns), problem.baselines(), values))
+    examples = read_baselines(replace(examples, classes=values), problem)
     if is_array:
         predictions = reporting.as_probabilities(estimator, classes, positive, len(labels), "estimator")
     else:
         predictions = decided(estimator, X, people, positive)
-    return _measured(problem, examples, predictions, confidence, positive, baseline, (X, people, classes))
-
-
-def _measured(
-    problem: Problem,
-    examples: Examples,
-    predictions: Array,
-    confidence: float,
-    positive: Any,
-    baseline: Any,
-    reference_data: tuple[Any, Any, NDArray[Any]],
-) -> Report:
-    """The report of predictions; ``reference_data`` are features, attributes and classes, for the baseline."""
-    original, problem = problem, problem.expanded(examples)
-    tested = Evaluation.of(problem, examples, predictions, confidence)
+    problem_here = problem.expanded(examples)
+    tested = Evaluation.of(problem_here, examples, predictions, confidence)
     compared = None
     if baseline is not None:
-        name, theirs = reporting.baseline_of(baseline, *reference_data, positive, len(examples))
-        rates = rates_by_slice(problem, examples, theirs, confidence)
-        moved = changes(problem, examples, predictions, theirs)
-        compared = Baseline(name, "", Evaluation.of(problem, examples, theirs, confidence), rates, moved)
-    notes = intersection_notes(original, examples, predictions)
+        theirs = reporting.baseline_of(baseline, X, people, classes, positive, len(examples))
+        compared = reporting.compared_with(theirs, problem_here, examples, predictions, confidence)
+    notes = intersection_notes(problem, examples, predictions)
     if tested.undecided > 0:
         notes.append(f"the decision of {tested.undecided:.1%} of the examples depends on a draw")
     return Report(
-        repr(problem),
+        repr(problem_here),
         {"test": tested},
         notes,
         reporting.shown_label(positive),
-        rates_by_slice(problem, examples, predictions, confidence),
+        rates_by_slice(problem_here, examples, predictions, confidence),
         compared,
     )

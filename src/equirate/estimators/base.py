@@ -1,13 +1,12 @@
 """`RateEstimator`: what `RateClassifier` and `RatePostprocessor` share.
 
-In: a fitted estimator, and data. Out: numbers, certificates, reports and explanations of what the classifier that
-predicts achieves for its problem, and files.
+In: a fitted estimator, and data. Out: predictions; numbers, certificates, reports and explanations of what the
+classifier that predicts achieves for its problem; and files.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import CertificateMethod, Correction
-from .._core.errors import DataError
+from .._core.errors import DataError, EquirateError
 from .._core.late import Late
 from .._core.peers import ALONE, all_processes
 from ..data.arrays import to_numpy
 from ..data.sample import Sample
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
-from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..reports.report import Report
@@ -67,8 +65,53 @@ class RateEstimator(FittedEstimator):
         compare_indexes(X, y, sensitive_features, sample_weight)
         features = self._features(X if features is None else features)
         problem = Problem(self.objective, self.constraints)
-        examples = self._examples(problem, self._labels(y), X, sensitive_features, sample_weight)
-        return Sample(features, replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared)))
+        return Sample(features, self._examples(problem, y, X, sensitive_features, sample_weight, clusters))
+
+    # -- predicting ------------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X
+            Features (or scores), as in `fit`.
+        key
+            For the hashed output: one value per row, such as the number of a person, that decides in the place of the
+            row which member is drawn. Needed where many people have the same features; a deterministic output needs
+            none. A stochastic output draws by the row's place, repeatably for a ``random_state``.
+        sensitive_features
+            Attributes, where ``groups`` are looked up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One label per row.
+        """
+        attributes, X = self._attributes(X, sensitive_features), self._features(X)
+        if self.output != "stochastic":
+            return self._decode(self._hashed(X, key, attributes))
+        if key is not None:
+            raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
+        return self._decode(self._drawn_by_place(X, attributes))
+
+    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
+        """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label.
+
+        Parameters
+        ----------
+        X
+            Features (or scores), as in `fit`.
+        sensitive_features
+            Attributes, where ``groups`` are looked up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per example, one column for each of ``classes_``.
+        """
+        attributes = self._attributes(X, sensitive_features)
+        return self._by_class(self.classifier_.expected(self._features(X), attributes=attributes))
 
     # -- judging ---------------------------------------------------------------------------------
 
@@ -198,7 +241,7 @@ class RateEstimator(FittedEstimator):
         """
         check_is_fitted(self, "classifier_")
         with all_processes():
-            sample = self._judged(X, y, sensitive_features, sample_weight)
+            sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
             constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
             predictions = self._served(sample.X, sample.examples.columns, sample.examples.shared)
             return certify(
@@ -207,7 +250,6 @@ class RateEstimator(FittedEstimator):
                 predictions,
                 confidence,
                 method=method,
-                clusters=clusters,
                 correction=correction,
                 seed=self._draw_seed,
             )
@@ -268,14 +310,9 @@ class RateEstimator(FittedEstimator):
         )
         if baseline is None:
             compared = self._unconstrained(sample.X, columns)
-        elif self._many:
-            values, count = self.class_values_, len(sample)
-            name, theirs = reporting.class_baseline_of(baseline, X, sensitive_features, values, count)
-            compared = (name, "", theirs)
         else:
-            labels, count = (self.classes_, self.pos_label_), len(sample)
-            name, theirs = reporting.baseline_of(baseline, X, sensitive_features, *labels, count)
-            compared = (name, "", theirs)
+            labels = self.classes_, None if self._many else self.pos_label_
+            compared = reporting.baseline_of(baseline, X, sensitive_features, *labels, len(sample))
         return reporting.of_data(self, judged, confidence, compared, frontier)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
@@ -320,7 +357,7 @@ class RateEstimator(FittedEstimator):
         check_is_fitted(self, "classifier_")
         attributes, features = self._attributes(X, sensitive_features), self._features(X)
         classifier = self.classifier_ if key is None else self.mixture_
-        hashed = getattr(self, "output", "") == "hashed" and not classifier.is_deterministic
+        hashed = self.output == "hashed" and not classifier.is_deterministic
         draws = self._uniform(features, key) if hashed else None
         free = self._unconstrained(features, attributes)
         return explaining.explained(self, classifier, X, features, attributes, draws, free)

@@ -88,7 +88,7 @@ class Categories:
             cells = frame[name].to_list()
             numbers = [np.nan if is_missing(value) else code.get(str(value), np.nan) for value in cells]
             coded.append(nw.new_series(name, numbers, nw.Float64, backend=nw.get_native_namespace(frame)))
-        return _replaced(X, frame, coded)
+        return frame.with_columns(coded).to_native()
 
 
 def dates_as_numbers(X: Any) -> Any:
@@ -107,7 +107,8 @@ def dates_as_numbers(X: Any) -> Any:
     if not names:
         return X
     backend = nw.get_native_namespace(frame)
-    return _replaced(X, frame, [nw.new_series(name, _days(frame[name]), nw.Float64, backend=backend) for name in names])
+    days = [nw.new_series(name, _days(frame[name]), nw.Float64, backend=backend) for name in names]
+    return frame.with_columns(days).to_native()
 
 
 def few_rows_each(columns: Mapping[str, Sequence[str]], rows: int) -> list[str]:
@@ -147,13 +148,3 @@ def _day(value: Any) -> float:
         zone = value.tzinfo or dt.UTC
         return value.replace(tzinfo=zone).timestamp() * 1000 / _DAY
     return float((value - dt.date(1970, 1, 1)).days)
-
-
-def _replaced(X: Any, frame: Any, columns: Sequence[Any]) -> Any:
-    """A native frame with some columns replaced, its index kept."""
-    index = getattr(X, "index", None)
-    native = [series.to_native() for series in columns]
-    if index is not None:  # pandas aligns by the index
-        for series in native:
-            series.index = index
-    return frame.with_columns([nw.from_native(series, series_only=True) for series in native]).to_native()

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
 from ..data.arrays import refuse_missing, to_numpy
+from ..data.attributes import columns_of
 from ..data.examples import Examples
 from ..data.groups import Groups
 from ..data.labels import positive_label
@@ -21,7 +22,7 @@ from ..data.slices import EVERYBODY
 from ..language.parity import attributes_in
 from ..reports.facts import SHOWN, RateName, RateValue, measured_rate
 from .attributes import named
-from .frontier import Frontier
+from .frontier import Frontier, pyplot
 from .predictions import decided, served
 from .reporting import as_probabilities, shown_label
 
@@ -328,22 +329,12 @@ class FrontierDisplay:
         FrontierDisplay
             The display itself, with its axes as ``ax_``.
         """
-        pyplot()
         name = self.estimator_name if name is None else name
         self.ax_ = self.frontier.plot(ax)
         if name is not None:
             self.ax_.legend(title=name)
         self.figure_ = self.ax_.figure
         return self
-
-
-def pyplot() -> Any:
-    """matplotlib.pyplot, or an error that names the extra to install."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("displays need matplotlib: pip install 'equirate[plot]'") from None
-    return plt
 
 
 def _names(by: Any) -> tuple[str, ...]:
@@ -374,9 +365,8 @@ def _measured(
     strange = [rate for rate in rates if rate not in known]
     if strange:
         raise EquirateError(f"rates must be some of {', '.join(map(repr, known))}; got {strange[0]!r}")
-    attribute_examples = Examples.of(labels == positive, sensitive_features, sample_weight)
     examples = Examples.of(labels == positive, sensitive_features, sample_weight, fallback=X)
-    sets = [_names(by)] if by is not None else [(name,) for name in attribute_examples.columns]
+    sets = [_names(by)] if by is not None else [(name,) for name in columns_of(sensitive_features)]
     if not any(sets):
         raise DataError("there are no groups to show: give sensitive_features, or by= with columns of X")
     combined = [Groups.of(names, examples) for names in sets]

@@ -21,10 +21,8 @@ from ..export.columns import CodedColumn
 from ..export.members import as_saved, refuse_classes
 from ..export.model import Export
 from ..export.scores import LinearScore, Score, TreeScore
-from ..models.forests import as_boosted
 from ..models.sklearn_classifiers import Line
-from ..models.thresholds import GivenScores
-from ..training.out_of_fold import name_of, score_sign, unfrozen
+from ..training.out_of_fold import line_or_trees, name_of, scorer_of
 
 if TYPE_CHECKING:
     from .base import RateEstimator
@@ -38,7 +36,7 @@ def facts_of(estimator: RateEstimator) -> dict[str, str]:
     facts = {
         "equirate": version("equirate"),
         "problem": repr(estimator.problem_),
-        "output": str(getattr(estimator, "output", "")),
+        "output": estimator.output,
     }
     hashed = facts["output"] == "hashed"
     return {**facts, "draw": DRAW, "salt": str(estimator.salt_)} if hashed else facts
@@ -80,7 +78,7 @@ def of_postprocessor(estimator: Any) -> Export:
     classifier, members = estimator.classifier_, estimator.classifier_.members
     refuse_classes(classifier)
     serving = estimator.estimator_
-    exported = members.with_scorer(GivenScores(score_sign(estimator.classes_, estimator.pos_label_)))
+    exported = members.with_scorer(scorer_of(None, estimator.classes_, estimator.pos_label_))
 
     def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
         return np.asarray(members.decide(inputs["X"]))
@@ -91,7 +89,7 @@ def of_postprocessor(estimator: Any) -> Export:
         classes=estimator.classes_,
         positive=estimator.pos_label_,
         decide=decide,
-        score=None if serving is None else _score(unfrozen(serving)),
+        score=None if serving is None else _score(serving),
         facts=facts_of(estimator),
     )
 
@@ -99,14 +97,12 @@ def of_postprocessor(estimator: Any) -> Export:
 def _score(serving: Any) -> Score:
     """A classifier's score."""
     try:
-        boosted = as_boosted(serving)
-        line = Line.of(serving) if boosted is None else None
+        scores = line_or_trees(serving)
     except FileError as error:
         raise EquirateError(f"cannot export the scores of {name_of(serving)} to ONNX: {error}") from None
-    if line is not None:
-        return LinearScore(np.append(line.coef_, line.intercept_))
-    assert boosted is not None
-    return TreeScore(boosted.forest)
+    if isinstance(scores, Line):
+        return LinearScore(np.append(scores.coef_, scores.intercept_))
+    return TreeScore(scores.forest)
 
 
 def inputs_of(export: Export, X: Any) -> dict[str, Any]:

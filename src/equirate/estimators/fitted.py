@@ -9,37 +9,41 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import FileError
-from .._core.hashing import Hashes
+from .._core.hashing import salted, uniform
 from .._core.peers import Peers
+from ..data.attributes import columns_of, fill_missing
 from ..data.labels import one_hot
-from ..game.classifiers import Classifier, checked_key
+from ..game.classifiers import Classifier, checked_key, hashed_uniform
 from ..game.status import Status
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..selection.choice import FittedOutput
-from ..storage import state
-from ..training.draws import hashes_of, rows_repeat
-from .inputs import InputChecks
-from .keys import warn_few_keys
+from ..storage import container
+from ..training.draws import rows_repeat
+from .attributes import named
+from .inputs import InputChecks, compare_indexes
+from .keys import row_keys, warn_few_keys
 
 if TYPE_CHECKING:
     from ..export.model import Export
 
 Array = NDArray[np.float64]
+_FILE = "equirate_file"
+"""The one entry of the state that skops stores: bytes, which are checked like any file."""
 
 
 class FittedEstimator(InputChecks):
     """An estimator with outputs, one of which predicts.
 
-    A subclass defines which one (`_output_name`), how features are checked (`_features`), how rows draw (`_uniform`),
-    and how it is saved (`_plain`, `_read`) and exported (`_export`).
+    A subclass defines which one (`_output_name`), how features are checked (`_features`), and how it is saved
+    (`_plain`, `_read`) and exported (`_export`).
     """
 
     problem_: Problem
@@ -83,7 +87,9 @@ class FittedEstimator(InputChecks):
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         """A number in [0, 1) for each row, by which the hashed output draws: a hash of the row or of its key."""
-        raise NotImplementedError
+        if key is not None:
+            return hashed_uniform(X, self.salt_, key)
+        return uniform(salted(row_keys(X), self.salt_))
 
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1: the hash of each row draws a member, or the hash of its key."""
@@ -96,18 +102,15 @@ class FittedEstimator(InputChecks):
         warn_few_keys(key)
         return classifier.pick(decided, self._uniform(X, key))
 
-    def _row_hashes(self, X: Any) -> Hashes | None:
-        """The hashes of rows by which the hashed output draws, before the salt; None where rows have none."""
-        return hashes_of(X)
+    def _drawn_by_place(self, X: Any, attributes: Any) -> NDArray[np.int_]:
+        """Decisions of the stochastic output: the place of each row draws a member."""
+        return self.classifier_.predict(X, attributes=attributes, random_state=self._draw_seed)
 
     def _repeat(self, X: Any, shared: Peers) -> bool:
         """Whether rows repeat, in training or in X, so that the hashed output is judged by its decisions."""
-        if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic:
+        if self.output != "hashed" or self.classifier_.is_deterministic:
             return False
-        if getattr(self, "repeats_", False):
-            return True
-        hashes = self._row_hashes(X)
-        return hashes is not None and rows_repeat(hashes, shared=shared)
+        return getattr(self, "repeats_", False) or rows_repeat(row_keys(X), shared=shared)
 
     def _served(self, X: Any, attributes: Any, shared: Peers) -> Array:
         """The predictions to judge: decisions if rows repeat, else the mixture's probabilities."""
@@ -117,8 +120,12 @@ class FittedEstimator(InputChecks):
         return self.classifier_.expected(X, attributes=attributes)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
-        """Attributes to predict with, if the classifier needs them."""
-        raise NotImplementedError
+        """Attributes to predict with, if the members need them; missing ones are treated as when fitting."""
+        if not self.classifier_.members.needs_attributes:
+            return None
+        compare_indexes(X, None, sensitive_features, None)
+        columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
+        return columns if self.missing == "refuse" else fill_missing(columns)
 
     def _features(self, X: Any) -> Any:
         """New features, checked if the classifier itself does not check them."""
@@ -128,7 +135,7 @@ class FittedEstimator(InputChecks):
         """Everything to save, as JSON-ready data and arrays."""
         raise NotImplementedError
 
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
         """A fitted estimator of the same class, from the output of `_plain`."""
         raise NotImplementedError
 
@@ -138,13 +145,13 @@ class FittedEstimator(InputChecks):
 
     def __getstate__(self) -> Any:
         """The state that skops stores: for a fitted estimator, the content of a saved file."""
-        return state.as_file(*self._plain()) if hasattr(self, "problem_") else super().__getstate__()
+        return {_FILE: container.to_bytes(*self._plain())} if hasattr(self, "problem_") else super().__getstate__()
 
     def __setstate__(self, content: Any) -> None:
-        if not state.is_file(content):
+        if set(content) != {_FILE}:
             super().__setstate__(content)
             return
-        manifest, arrays = state.from_file(content)
+        manifest, arrays = container.from_bytes(content[_FILE])
         if manifest.get("kind") != type(self).__name__:
             raise FileError(f"the state is that of a {manifest.get('kind')}, not of a {type(self).__name__}")
         self.__dict__.update(self._read(manifest, arrays).__dict__)

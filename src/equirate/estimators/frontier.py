@@ -84,10 +84,7 @@ class Frontier:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw objective against largest violation, with error bars on each part; returns the axes."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError("plots need matplotlib: pip install 'equirate[plot]'") from None
+        plt = pyplot()
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
         for part, evaluations in self.parts.items():
@@ -103,6 +100,15 @@ class Frontier:
         ax.set_ylabel(self.objective)
         ax.legend()
         return ax
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, or an error that names the extra to install."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install 'equirate[plot]'") from None
+    return plt
 
 
 def trace(training: Training, levels: Sequence[float], test: Sample | None) -> Frontier:
@@ -139,10 +145,7 @@ def signed_violation(evaluation: Evaluation) -> float:
 
 def plot_history(history: Mapping[str, Any], problem: Problem, axes: Any = None) -> Any:
     """Draw objective, largest violation and the constraints' multipliers over the rounds; returns the three axes."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'equirate[plot]'") from None
+    plt = pyplot()
     if axes is None:
         _, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout="constrained")
     count = sum(len(c.split()) for c in problem.constraints if isinstance(c, Constraint))

@@ -11,7 +11,7 @@ import itertools
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,16 +22,19 @@ from .._core.choices import Missing
 from .._core.errors import DataError, EquirateError
 from .._core.peers import Peers
 from .._core.seeds import seed_of
+from ..certification.methods import METHODS
 from ..data.alignment import check_indexes
-from ..data.arrays import to_numpy
+from ..data.arrays import one_dimensional, to_numpy
 from ..data.attributes import fill_missing
 from ..data.examples import Examples, empty_message
 from ..data.labels import Classes, check_number, codes_of, distinct, plain, positive_label, refuse_mixed
 from ..data.slices import Attribute
+from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem, flat_constraints
 from .attributes import attribute_names, named, refuse_unrouted, refuse_unsplit
+from .refitting import ON_INTERRUPT
 from .reporting import shown_label
 from .scores import refuse_unknown
 
@@ -54,10 +57,13 @@ class InputChecks(ClassifierMixin, BaseEstimator):
 
     objective: Objective
     constraints: Any
+    groups: Any
+    output: str
     pos_label: Any
     missing: Missing
     random_state: Any
     classes_: NDArray[Any]
+    _outputs: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -91,6 +97,9 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         if not isinstance(self.objective, Objective):
             raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
         one_of(self, "missing", MISSING)
+        one_of(self, "output", self._outputs)
+        one_of(self, "on_interrupt", ON_INTERRUPT)
+        one_of(self, "confidence_method", METHODS)
         seed = seed_of(self.random_state, type(self).__name__)
         if shared.size > 1:
             seed = shared.first(secrets.randbelow(2**31) if seed is None else seed)
@@ -128,13 +137,12 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         """The positive label if labels are text and ``pos_label`` was not set; else empty."""
         if self._many:
             return ""
-        text = np.asarray(self.classes_).dtype.kind in "UO" and isinstance(self.classes_[-1], str)
+        text = isinstance(self.classes_[-1], str)
         return shown_label(self.pos_label_) if text and self.pos_label is None else ""
 
     def _labels(self, y: ArrayLike) -> NDArray[Any]:
         """Encode labels as 0 and 1, or as codes of more classes; refuse those that are not in ``classes_``."""
-        labels = to_numpy(y)
-        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        labels = one_dimensional(to_numpy(y), "y")
         if self._many:
             known = self.classes_.astype(object)
             blocks = (labels[k : k + _BLOCK].astype(object) for k in range(0, max(len(labels), 1), _BLOCK))
@@ -176,38 +184,41 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         return True
 
     def _expanded(self, problem: Problem, examples: Examples) -> Problem:
-        """The problem written out for the groups and the classes in the data."""
+        """The problem written out for the groups and the classes in the data; refuses rates without examples."""
         try:
-            return problem.expanded(examples)
+            expanded = problem.expanded(examples)
         except DataError as error:
             # A label that is missing from y does not mean that the problem is for two classes.
             if not self._many or self._problem_takes_classes() or "y has no class" in str(error):
                 raise
             raise DataError(f"{ONLY_BINARY}this problem: {error}") from None
+        refuse_empty(expanded, examples)
+        return expanded
 
     def _looked_up(self) -> tuple[str, ...]:
         """Names of the attributes that are needed to predict."""
-        groups = getattr(self, "groups", None)
-        parts = () if groups is None else attributes_in(groups)
+        parts = () if self.groups is None else attributes_in(self.groups)
         return tuple(sorted({name for part in parts for name in _names_in(part)}))
 
     def _examples(
         self,
         problem: Problem,
-        labels: NDArray[Any],
+        y: ArrayLike,
         X: Any,
         sensitive_features: Any,
         sample_weight: ArrayLike | None,
+        clusters: Any,
     ) -> Examples:
-        """Labels, attributes and weights, with missing attributes treated as in ``missing``, baselines as labels."""
+        """Labels as codes, attributes and weights; missing attributes as in ``missing``, baselines as labels."""
+        labels = self._labels(y)
         sensitive_features = named(sensitive_features, attribute_names(problem) | set(self._looked_up()), X)
         refuse_unsplit(sensitive_features, len(labels))
         codes = tuple(range(len(self.classes_))) if self._many else None
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True, classes=codes)
-        examples = replace(examples, classes=self.class_values_)
+        cluster_ids = clusters_of(clusters, len(examples), examples.shared)
+        examples = replace(examples, classes=self.class_values_, clusters=cluster_ids)
         refuse_unrouted(problem, examples)
-        columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
-        return examples.with_columns(read_like_labels(columns, problem.baselines(), self.class_values_))
+        return read_baselines(examples, problem, self.missing)
 
 
 def _without_self(function: Any) -> inspect.Signature:
@@ -220,12 +231,14 @@ def _names_in(part: Any) -> Iterable[str]:
     return (part.name,) if isinstance(part, Attribute) else getattr(part, "attributes", ())
 
 
-def read_like_labels(
-    columns: dict[str, NDArray[Any]], names: Iterable[str], classes: Classes
-) -> dict[str, NDArray[Any]]:
-    """Columns with the predictions of other models as 0 and 1 (or values of more classes), if they are labels."""
-    read = dict(columns)
-    for name in names:
+def read_baselines(examples: Examples, problem: Problem, missing: Missing = "refuse") -> Examples:
+    """Examples with predictions of other models as 0 and 1 (or values of more classes), if they are labels.
+
+    Missing attributes are treated as ``missing`` says.
+    """
+    columns = examples.columns if missing == "refuse" else fill_missing(examples.columns)
+    classes, read = examples.classes, dict(columns)
+    for name in problem.baselines():
         column = columns.get(name)
         if column is None or not set(np.unique(column.astype(str))) <= set(map(str, classes)):
             continue
@@ -234,7 +247,7 @@ def read_like_labels(
         else:
             value = {str(class_value): class_value for class_value in classes}
             read[name] = np.array([value[text] for text in column.astype(str).tolist()])
-    return read
+    return examples.with_columns(read)
 
 
 def two_values(classes: NDArray[Any], positive: Any) -> Classes:

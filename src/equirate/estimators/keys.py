@@ -31,6 +31,8 @@ def row_keys(X: Any) -> Hashes:
     """
     if sp.issparse(X):
         return feature_hashes(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+        return feature_hashes(X.reshape(len(X), -1))
     columns = columns_of_features(X)
     numbers = [single_precision(column) if column.dtype.kind in "biuf" else np.zeros(len(column)) for column in columns]
     keys = row_hashes(np.stack(numbers, axis=1))

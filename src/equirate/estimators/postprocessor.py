@@ -9,7 +9,6 @@ their classifier was not trained on (`out_of_fold`).
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -19,14 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._core.choices import ConfidenceMethod, Missing, OnInterrupt, ThresholdOutput
-from .._core.errors import DataError, EquirateError, NotSolvedWarning
-from .._core.hashing import Hashes, salted, uniform
+from .._core.errors import DataError, EquirateError
+from .._core.hashing import Hashes
 from .._core.peers import ALONE, all_processes
 from .._core.seeds import stream
-from ..certification.methods import METHODS
 from ..certification.outcome import of_thresholds
 from ..data.arrays import refuse_missing, to_numpy
-from ..data.attributes import columns_of, fill_missing
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
@@ -35,15 +32,14 @@ from ..data.predictions import probabilities_of, scores_of
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..export.model import Export
-from ..game.classifiers import Classifier, hashed_uniform
+from ..game.classifiers import Classifier
 from ..game.options import Options
 from ..game.solution import Solution
 from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
-from ..judge.spread import clusters_of
 from ..language.parity import attributes_in
-from ..models.class_scores import ClassScores, given_probabilities
-from ..models.thresholds import GivenScores, Thresholds
+from ..models.class_scores import ClassScores
+from ..models.thresholds import Thresholds
 from ..problem.problem import Objective, Problem
 from ..problem.table import problem_cells
 from ..selection.choice import FittedOutput, Outcome
@@ -53,22 +49,19 @@ from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_postprocessor, read_postprocessor
 from ..training.draws import Draws, rows_repeat
 from ..training.out_of_fold import (
-    ClassScorer,
     Scored,
-    Scorer,
     as_given,
     name_of,
     out_of_fold,
-    score_sign,
+    scorer_of,
     used_as_given,
 )
 from . import exporting
 from .absent import Absent, method_if
-from .attributes import named
 from .base import RateEstimator
-from .inputs import classes_in, compare_indexes, one_of, refuse_empty
+from .inputs import classes_in, compare_indexes, refuse_empty
 from .keys import row_keys
-from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
+from .refitting import all_or_nothing, end_fit
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
@@ -165,6 +158,8 @@ class RatePostprocessor(RateEstimator):
     True
     """
 
+    _outputs = OUTPUTS
+
     def __init__(
         self,
         estimator: Any,
@@ -244,32 +239,25 @@ class RatePostprocessor(RateEstimator):
             shared.check_alone("RatePostprocessor")
         with all_or_nothing(self):
             self._fit(X, y, sensitive_features, sample_weight, clusters)
-            if self.status_.interrupted:
-                end_interrupted(self)
+            end_fit(self)
         return self
 
     def _fit(
         self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any
     ) -> None:
         self._check_parameters(ALONE)
-        one_of(self, "output", OUTPUTS)
-        one_of(self, "on_interrupt", ON_INTERRUPT)
-        one_of(self, "confidence_method", METHODS)
         labels = _one_column(y)
         self.classes_ = self._classes_of(labels)
         compare_indexes(X, y, sensitive_features, sample_weight)
         problem = Problem(self.objective, self.constraints)
-        examples = self._examples(problem, self._labels(labels), X, sensitive_features, sample_weight)
-        examples = replace(examples, clusters=clusters_of(clusters, len(examples), ALONE))
+        examples = self._examples(problem, labels, X, sensitive_features, sample_weight, clusters)
         self.problem_ = self._expanded(problem, examples)
-        refuse_empty(self.problem_, examples)
         weights = None if sample_weight is None else examples.weights
         scored = self._scored(X, labels, weights, examples.clusters)
         self.estimator_ = scored.estimator
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(scored.estimator, name):
                 setattr(self, name, getattr(scored.estimator, name))
-        self.salt_ = int(stream("salt", self.seed_).integers(2**63))
         self._choose(scored, examples, self._hashes(X, scored.rows))
         keep_provenance(self, (X, y, sensitive_features, sample_weight), ALONE)
 
@@ -284,7 +272,7 @@ class RatePostprocessor(RateEstimator):
     def _classes_of(self, labels: NDArray[Any]) -> NDArray[Any]:
         """The classes of a fitted estimator; those in y if it is trained here, or scores are given."""
         classes = classes_in(labels, ALONE, self.pos_label)
-        if used_as_given(self.estimator, self.cv) and self.estimator is not None:
+        if used_as_given(self.estimator, self.cv):
             return np.asarray(getattr(self.estimator, "classes_", classes))
         return classes
 
@@ -317,8 +305,7 @@ class RatePostprocessor(RateEstimator):
             chosen = replace(selected, weights=selected.weights / times[rows])
         refuse_empty(self.problem_, chosen)
         slices = self._slices(examples)
-        model: Any = Thresholds(GivenScores(self._score_sign), slices) if not self._many else None
-        model = ClassScores(len(self.classes_), slices) if model is None else model
+        model: Any = ClassScores(len(self.classes_), slices) if self._many else Thresholds(self._scorer(None), slices)
         cells = problem_cells(self.problem_, chosen)
         outcome = self._outcome(model, Sample(scores, chosen), cells, int(times.max(initial=1)), hashes)
         self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
@@ -327,33 +314,28 @@ class RatePostprocessor(RateEstimator):
         self.repeats_ = "served" in outcome.outputs
         kind = "served" if self.repeats_ else "stochastic"
         classifier, status = outcome.outputs[kind], outcome.statuses[kind]
-        status = replace(status, positive_label=self._default_label())
-        if self.repeats_ and hashes is not None and outcome.salt is not None:
-            self.salt_ = outcome.salt
+        self.salt_ = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
+        if self.repeats_ and hashes is not None:
             decided = Draws(hashes, (self.salt_,)).decisions(classifier, Sample(scores, chosen), self.salt_)
         else:
             decided = classifier.expected(scores, attributes=chosen.columns)
         if chosen is examples:
             achieved = {"train": Evaluation.of(self.problem_, examples, decided, cells=cells)}
         else:
-            seen, columns = np.flatnonzero(times), [decided] if decided.ndim == 1 else list(decided.T)
-            means = [
-                np.bincount(rows, weights=column, minlength=len(examples))[seen] / times[seen] for column in columns
-            ]
-            mean = means[0] if decided.ndim == 1 else np.stack(means, axis=1)
+            seen, sums = np.flatnonzero(times), np.zeros((len(examples), *decided.shape[1:]))
+            np.add.at(sums, rows, decided)
+            mean = (sums[seen].T / times[seen]).T
             achieved = {"train": Evaluation.of(self.problem_, examples.take(seen), mean)}
         mixture = outcome.outputs["stochastic"]
         self.outputs_ = {"stochastic": FittedOutput(self._serving(classifier), status, achieved)}
         if mixture is not classifier:  # what keys draw from
             self.outputs_["drawn"] = FittedOutput(self._serving(mixture), None, {})
-        served = (SERVED,) if status.certified and not used_as_given(self.estimator, self.cv) else ()
-        self.notes_ = (*status.advice, *scored.notes, *(served if self.estimator is not None else ()))
-        for text in () if is_raised(self) else self.status_.warnings():
-            warnings.warn(text, NotSolvedWarning, stacklevel=4)
+        trained = self.estimator is not None and not used_as_given(self.estimator, self.cv)
+        self.notes_ = (*status.advice, *scored.notes, *((SERVED,) if status.certified and trained else ()))
 
     def _serving(self, classifier: Classifier) -> Classifier:
         """The same thresholds on the scores of the estimator that serves."""
-        return replace(classifier, members=classifier.members.with_scorer(self._scorer()))
+        return replace(classifier, members=classifier.members.with_scorer(self._scorer(self.estimator_)))
 
     def _outcome(self, model: Any, sample: Sample, cells: Cells, times: int, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds, with a margin if a confidence level is set, and its status."""
@@ -382,17 +364,8 @@ class RatePostprocessor(RateEstimator):
         """The mixture that keys draw from."""
         return self.outputs_["drawn"].classifier if "drawn" in self.outputs_ else self.classifier_
 
-    def _row_hashes(self, X: Any) -> Hashes | None:
-        return row_keys(X)
-
-    @property
-    def _score_sign(self) -> float:
-        return score_sign(self.classes_, self.pos_label_)
-
-    def _scorer(self) -> Any:
-        if self._many:
-            return given_probabilities if self.estimator_ is None else ClassScorer(self.estimator_)
-        return GivenScores(self._score_sign) if self.estimator_ is None else Scorer(self.estimator_, self._score_sign)
+    def _scorer(self, estimator: Any) -> Any:
+        return scorer_of(estimator, self.classes_, self.class_values_[-1])
 
     def _slices(self, examples: Examples) -> tuple[Slice, ...]:
         if self.groups is None:
@@ -419,61 +392,6 @@ class RatePostprocessor(RateEstimator):
         labels = self._labels(self.estimator_.predict(X))
         theirs = one_hot(labels, len(self.classes_)) if self._many else labels.astype(float)
         return name_of(self.estimator_), note, theirs
-
-    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
-        """Probability with which each class is predicted.
-
-        Parameters
-        ----------
-        X
-            Features, or scores, as in `fit`.
-        sensitive_features
-            Attributes, where there is a threshold for each group.
-
-        Returns
-        -------
-        numpy.ndarray
-            One row per example, one column for each of ``classes_``.
-        """
-        return self._by_class(self.classifier_.expected(X, attributes=self._attributes(X, sensitive_features)))
-
-    def predict(self, X: Any, *, sensitive_features: Any = None, key: Any = None) -> NDArray[Any]:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X
-            Features, or scores, as in `fit`.
-        sensitive_features
-            Attributes, where there is a threshold for each group.
-        key
-            One value per row that says who is decided about, for a hashed output: the same key is always decided the
-            same way, whatever its features. By default the features themselves.
-
-        Returns
-        -------
-        numpy.ndarray
-            One label per row.
-        """
-        classifier, attributes = self.classifier_, self._attributes(X, sensitive_features)
-        if self.output == "hashed":
-            return self._decode(self._hashed(X, key, attributes))
-        if key is not None:
-            raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
-        return self._decode(classifier.predict(X, attributes=attributes, random_state=self._draw_seed))
-
-    def _uniform(self, X: Any, key: Any = None) -> Array:
-        if key is not None:
-            return hashed_uniform(X, self.salt_, key)
-        return uniform(salted(row_keys(X), self.salt_))  # features may be text, or missing
-
-    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
-        """Attributes to predict with, missing ones treated as when fitting."""
-        sensitive_features = named(sensitive_features, self._looked_up(), X)
-        if self.missing == "refuse":
-            return sensitive_features
-        compare_indexes(X, None, sensitive_features, None)
-        return fill_missing(columns_of(sensitive_features, X))
 
     @method_if(_offers("predict_proba"), NOT_OFFERED.format("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
@@ -550,9 +468,8 @@ class RatePostprocessor(RateEstimator):
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_postprocessor(self)
 
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        estimator: Self = read_postprocessor(type(self), manifest, arrays)
-        return estimator
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+        return read_postprocessor(type(self), manifest, arrays)
 
     def _export(self) -> Export:
         return exporting.of_postprocessor(self)

@@ -52,31 +52,38 @@ def decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> A
 
     Where rows repeat, a hashed output is judged by the decisions that it returns.
     """
-    if hasattr(served(estimator), "predict_pmf"):  # neither a pipeline nor a search passes it on
-        estimator, X = unwrapped(estimator, X)
-        if hasattr(estimator, "decision_probability"):  # equal rows are decided alike
-            p = _called(estimator.decision_probability, X, sensitive_features)
-            probabilities = p
-            if p.ndim == 1:  # two classes
-                probabilities = np.stack(
-                    [p if label == estimator.pos_label_ else 1 - p for label in estimator.classes_], axis=1
-                )
-            return _column(estimator, probabilities, positive)
-        return _column(estimator, _called(estimator.predict_pmf, X, sensitive_features), positive)
-    if hasattr(estimator, "_pmf_predict"):  # fairlearn's name for the same
-        return _column(estimator, _called(estimator._pmf_predict, X, sensitive_features), positive)
-    return np.asarray(to_numpy(_called(estimator.predict, X, sensitive_features)) == positive, dtype=float)
+    classifier, pmf = _expected(estimator, X, sensitive_features)
+    if pmf is None:
+        return np.asarray(to_numpy(_called(estimator.predict, X, sensitive_features)) == positive, dtype=float)
+    classes = list(getattr(classifier, "classes_", (0, 1)))  # fairlearn's have labels 0 and 1, and no classes_
+    if positive not in classes:
+        raise DataError(f"the positive label {positive!r} is not among the classes {classes!r} of {classifier!r}")
+    # Strided columns are summed in another order, which would change the last digit for the same mixture.
+    return np.ascontiguousarray(pmf[:, classes.index(positive)])
 
 
 def class_probabilities_of(estimator: Any, X: Any, sensitive_features: Any, classes: Classes) -> Array:
     """Probability of predicting each of several classes: expected where a classifier draws, else 0 and 1."""
-    if hasattr(served(estimator), "predict_pmf"):
-        estimator, X = unwrapped(estimator, X)
-        method = getattr(estimator, "decision_probability", estimator.predict_pmf)  # equal rows are decided alike
-        probabilities = np.asarray(_called(method, X, sensitive_features), dtype=float)
-        return in_order(probabilities, list(estimator.classes_), classes)
+    classifier, pmf = _expected(estimator, X, sensitive_features)
+    if pmf is not None:
+        return in_order(pmf, list(classifier.classes_), classes)
     predicted = to_numpy(_called(estimator.predict, X, sensitive_features))
     return one_hot(codes_of(predicted, classes, "the prediction"), len(classes))
+
+
+def _expected(estimator: Any, X: Any, sensitive_features: Any) -> tuple[Any, Array | None]:
+    """The classifier that decides, and with which probability it predicts each of its classes; None without draws."""
+    if hasattr(served(estimator), "predict_pmf"):  # neither a pipeline nor a search passes it on
+        estimator, X = unwrapped(estimator, X)
+        method = getattr(estimator, "decision_probability", estimator.predict_pmf)  # equal rows are decided alike
+    elif hasattr(estimator, "_pmf_predict"):  # fairlearn's name for the same
+        method = estimator._pmf_predict
+    else:
+        return estimator, None
+    p = np.asarray(to_numpy(_called(method, X, sensitive_features)), dtype=float)
+    if p.ndim == 1:  # of the positive one of two classes
+        p = np.stack([p if label == estimator.pos_label_ else 1 - p for label in estimator.classes_], axis=1)
+    return estimator, p
 
 
 def _called(method: Any, X: Any, sensitive_features: Any) -> Any:
@@ -84,12 +91,3 @@ def _called(method: Any, X: Any, sensitive_features: Any) -> Any:
     takes = "sensitive_features" in inspect.signature(method).parameters
     options = {"sensitive_features": sensitive_features} if takes and sensitive_features is not None else {}
     return method(X, **options)
-
-
-def _column(estimator: Any, probabilities: Any, positive: Any) -> Array:
-    columns = np.asarray(to_numpy(probabilities), dtype=float)
-    classes = list(getattr(estimator, "classes_", (0, 1)))  # fairlearn's have labels 0 and 1, and no classes_
-    if positive not in classes:
-        raise DataError(f"the positive label {positive!r} is not among the classes {classes!r} of {estimator!r}")
-    # Strided columns are summed in another order, which would change the last digit for the same mixture.
-    return np.ascontiguousarray(columns[:, classes.index(positive)])

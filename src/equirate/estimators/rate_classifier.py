@@ -19,23 +19,20 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
-from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.errors import DataError, EquirateError, EquirateWarning
 from .._core.late import Late
 from .._core.peers import Peers, all_processes
 from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..certification.certificate import certification_of
 from ..certification.holdout import refuse_inexact
-from ..certification.methods import METHODS
 from ..certification.outcome import certified_outcome
-from ..data.attributes import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
 from ..game.algorithms import Algorithm, refuse_games
-from ..game.classifiers import Classifier, hashed_uniform
+from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Solution
 from ..judge.evaluation import Evaluation
-from ..judge.spread import clusters_of
 from ..models import make_model
 from ..models.derandomised import moved_across
 from ..models.registry import for_classes
@@ -49,25 +46,21 @@ from ..training.draws import may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
-from .absent import Absent, method_if, property_if
-from .attributes import named
+from .absent import Absent, method_if
 from .base import RateEstimator
 from .categories import Categories, dates_as_numbers, few_rows_each
 from .frontier import Frontier, plot_history, trace
-from .inputs import ONLY_BINARY, classes_in, compare_indexes, one_of, refuse_empty
-from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
+from .inputs import ONLY_BINARY, classes_in, compare_indexes
+from .keys import row_keys
+from .refitting import all_or_nothing, end_fit
 from .reporting import UNCONSTRAINED
 from .scores import (
-    NO_COEFFICIENTS,
-    NO_IMPORTANCES,
     NO_LOG_PROBABILITY,
     NO_PARTIAL_FIT,
     NO_PROBABILITY,
     NO_SCORE,
-    has_importances,
     has_score,
     importances,
-    is_line,
     one_line,
     score,
 )
@@ -90,14 +83,6 @@ def _has_score(estimator: RateClassifier) -> bool:
     if not hasattr(estimator, "outputs_"):
         return estimator.output == "deterministic" and not isinstance(estimator.model, (list, tuple))
     return has_score(estimator.classifier_.members)
-
-
-def _is_line(estimator: RateClassifier) -> bool:
-    return hasattr(estimator, "outputs_") and is_line(estimator.classifier_.members)
-
-
-def _has_importances(estimator: RateClassifier) -> bool:
-    return hasattr(estimator, "outputs_") and has_importances(estimator.classifier_.members)
 
 
 class RateClassifier(RateEstimator):
@@ -216,6 +201,8 @@ class RateClassifier(RateEstimator):
     >>> clf.fit(X, y).predict(X[:3]).shape
     (3,)
     """
+
+    _outputs = OUTPUTS
 
     def __init__(
         self,
@@ -338,8 +325,7 @@ class RateClassifier(RateEstimator):
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
             keep_provenance(self, everything[:4], shared)
-            if self.status_.interrupted:
-                end_interrupted(self)
+            end_fit(self)
         return self
 
     def _training(
@@ -353,9 +339,6 @@ class RateClassifier(RateEstimator):
     ) -> tuple[Training, Problem]:
         """Check everything once, map the labels to codes, and split; also return the problem as the user wrote it."""
         self._check_parameters(shared)
-        one_of(self, "output", OUTPUTS)
-        one_of(self, "on_interrupt", ON_INTERRUPT)
-        one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
         original = Problem(self.objective, self.constraints)
         common = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_COMPARED}
@@ -368,15 +351,13 @@ class RateClassifier(RateEstimator):
         if self._many:
             settings = self._for_classes(settings)
         compare_indexes(X, y, sensitive_features, sample_weight)
-        examples = self._examples(original, self._labels(checked_y), X, sensitive_features, sample_weight)
-        examples = replace(examples, clusters=clusters_of(clusters, len(examples), shared))
+        examples = self._examples(original, checked_y, X, sensitive_features, sample_weight, clusters)
         problem = self._expanded(original, examples)
-        refuse_empty(problem, examples)
         cells = problem_cells(problem, examples)
         if settings.tested:
             refuse_inexact(problem, examples, cells)
         drawn = self.output == "hashed" and bool(problem.constraints)
-        hashes = self._row_hashes(features) if drawn and may_repeat(features, cells) else None
+        hashes = row_keys(features) if drawn and may_repeat(features, cells) else None
         training = Training.of(settings, problem, Sample(features, examples), cells, self.seed_, hashes)
         return training, original
 
@@ -415,7 +396,7 @@ class RateClassifier(RateEstimator):
     def _keep(self, training: Training, solution: Solution, outcome: Outcome) -> None:
         """Store the result, and its evaluation on each part."""
         self.problem_ = training.problem
-        self.margin_ = outcome.margin
+        self.margin_ = 0.0 if outcome.certification is None else outcome.certification.margin
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
@@ -432,7 +413,6 @@ class RateClassifier(RateEstimator):
             }
             self.outputs_[name] = FittedOutput(training.served(classifier), outcome.statuses.get(name), achieved)
         self.certification_ = certification_of(self.status_, outcome.certification)
-        self._tell()
 
     @property
     def notes_(self) -> tuple[str, ...]:  # type: ignore[override]  # follows from the output that predicts
@@ -447,11 +427,6 @@ class RateClassifier(RateEstimator):
         rows = sum(part.slices[0].examples for part in self.parts_.values())
         notes += few_rows_each(getattr(self, "categories_", {}), rows)
         return tuple(dict.fromkeys(notes))
-
-    def _tell(self) -> None:
-        """Warn at the user's call of `fit` if the fit did not succeed."""
-        for text in () if is_raised(self) else self.status_.warnings():
-            warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     # -- predicting ------------------------------------------------------------------------------
 
@@ -476,67 +451,15 @@ class RateClassifier(RateEstimator):
         """Their probabilities."""
         return self.classifier_.weights
 
-    def predict(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
-        """Predict labels.
-
-        Parameters
-        ----------
-        X
-            Features.
-        key
-            For the hashed output: one value per row, such as the number of a person, that decides in the place of the
-            row which member is drawn. Needed where many people have the same features; a deterministic output needs
-            none. A stochastic output draws by the row's place, repeatably for a ``random_state``.
-        sensitive_features
-            Attributes, where ``groups`` are looked up.
-
-        Returns
-        -------
-        numpy.ndarray
-            One label per row.
-        """
-        classifier, attributes, X = self.classifier_, self._attributes(X, sensitive_features), self._features(X)
-        if self.output != "stochastic":
-            return self._decode(self._hashed(X, key, attributes))
-        if key is not None:
-            raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
-        if X.shape[0] == 1 and not classifier.is_deterministic:
+    def _drawn_by_place(self, X: Any, attributes: Any) -> NDArray[np.int_]:
+        if X.shape[0] == 1 and not self.classifier_.is_deterministic:
             warnings.warn(
                 'a single row is always the first of its batch, so output="stochastic" gives every one of them the '
                 'same draw: use output="hashed", or predict in batches',
                 EquirateWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self._decode(classifier.predict(X, attributes=attributes, random_state=self._draw_seed))
-
-    def _uniform(self, X: Any, key: Any = None) -> Array:
-        return hashed_uniform(X, self.salt_, key)
-
-    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
-        """Attributes to predict with, if the members need them; missing ones are treated as when fitting."""
-        if not self.classifier_.members.needs_attributes:
-            return None
-        compare_indexes(X, None, sensitive_features, None)
-        columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
-        return columns if self.missing == "refuse" else fill_missing(columns)
-
-    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
-        """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label.
-
-        Parameters
-        ----------
-        X
-            Features.
-        sensitive_features
-            Attributes, where ``groups`` are looked up.
-
-        Returns
-        -------
-        numpy.ndarray
-            One row per example, one column for each of ``classes_``.
-        """
-        attributes = self._attributes(X, sensitive_features)
-        return self._by_class(self.classifier_.expected(self._features(X), attributes=attributes))
+        return super()._drawn_by_place(X, attributes)
 
     predict_proba = Absent(NO_PROBABILITY)
     predict_log_proba = Absent(NO_LOG_PROBABILITY)
@@ -569,19 +492,19 @@ class RateClassifier(RateEstimator):
     def _first_is_positive(self) -> bool:
         return bool(self.classes_[0] == self.pos_label_)
 
-    @property_if(_is_line, NO_COEFFICIENTS)
+    @property
     def coef_(self) -> Array:
         """Weights of the features in `decision_function`, (1, features), where one linear classifier decides."""
         weights = one_line(self.classifier_.members)[:-1].T
         return -weights if self._first_is_positive else weights
 
-    @property_if(_is_line, NO_COEFFICIENTS)
+    @property
     def intercept_(self) -> Array:
         """The intercept of `decision_function`, (1,), where one linear classifier decides."""
         intercept: Array = one_line(self.classifier_.members)[-1]
         return -intercept if self._first_is_positive else intercept
 
-    @property_if(_has_importances, NO_IMPORTANCES)
+    @property
     def feature_importances_(self) -> Array:
         """Share of the trees' splits that each feature has, for trees."""
         return importances(self.classifier_.members)
@@ -669,9 +592,8 @@ class RateClassifier(RateEstimator):
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)
 
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        estimator: Self = read_classifier(type(self), manifest, arrays)
-        return estimator
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+        return read_classifier(type(self), manifest, arrays)
 
     def _export(self) -> Export:
         return exporting.of_classifier(self)

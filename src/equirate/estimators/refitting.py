@@ -52,16 +52,12 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
     raise KeyboardInterrupt
 
 
-def is_raised(estimator: Any) -> bool:
-    """Whether a fit is about to end in KeyboardInterrupt, so that it gives no other warnings."""
-    return bool(estimator.status_.interrupted) and estimator.on_interrupt == "raise"
-
-
-def end_interrupted(estimator: Any) -> None:
-    """End a fit that was interrupted with a result: raise or keep it, as ``on_interrupt`` says."""
-    if estimator.on_interrupt == "keep":
-        warnings.warn(CUT_SHORT, NotSolvedWarning, stacklevel=3)
-        return
-    fitted = copy.copy(estimator)
-    vars(fitted).pop("resume_", None)
-    raise _InterruptedFit(fitted)
+def end_fit(estimator: Any) -> None:
+    """Warn if the fit did not succeed; end one that was interrupted with a result as ``on_interrupt`` says."""
+    interrupted = estimator.status_.interrupted
+    if interrupted and estimator.on_interrupt == "raise":
+        fitted = copy.copy(estimator)
+        vars(fitted).pop("resume_", None)
+        raise _InterruptedFit(fitted)
+    for text in (*estimator.status_.warnings(), *([CUT_SHORT] if interrupted else ())):
+        warnings.warn(text, NotSolvedWarning, stacklevel=3)

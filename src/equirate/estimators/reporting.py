@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from .._core.errors import DataError
 from ..data.arrays import to_numpy
 from ..data.examples import Examples
-from ..data.labels import Classes, class_probabilities
+from ..data.labels import class_probabilities, plain
 from ..data.sample import Sample
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
@@ -60,6 +60,21 @@ class Judged(NamedTuple):
     repeated: bool
 
 
+def compared_with(
+    baseline: tuple[str, str, Array], problem: Problem, examples: Examples, predictions: Array, confidence: float
+) -> Baseline:
+    """A baseline judged on examples, and what it decides otherwise; it is a name, a note, and its predictions."""
+    name, note, theirs = baseline
+    return Baseline(
+        name,
+        note,
+        Evaluation.of(problem, examples, theirs, confidence),
+        rates_by_slice(problem, examples, theirs, confidence),
+        changes(problem, examples, predictions, theirs),
+        moves(examples, predictions, theirs),
+    )
+
+
 def of_data(
     estimator: RateEstimator,
     judged: Judged,
@@ -69,7 +84,7 @@ def of_data(
 ) -> Report:
     """A report on new data too, with rates by slice, a baseline and, if there is one, a frontier.
 
-    ``baseline`` is a name, a note, and the predictions to compare with the estimator's.
+    ``baseline`` is as in `compared_with`.
     """
     ours, problem = judged.predictions, estimator.problem_
     features, examples = judged.sample.X, judged.sample.examples
@@ -80,12 +95,6 @@ def of_data(
     def rates(predictions: Array) -> Any:
         return rates_by_slice(problem, examples, predictions, confidence)
 
-    compared = None
-    if baseline is not None:
-        name, note, theirs = baseline
-        moved = changes(problem, examples, ours, theirs)
-        listed = moves(examples, ours, theirs)
-        compared = Baseline(name, note, evaluated(theirs), rates(theirs), moved, listed)
     points = []
     if frontier is not None:
         for k in np.argsort(frontier.levels, kind="stable").tolist():
@@ -93,7 +102,8 @@ def of_data(
             points.append(Point(frontier.levels[k], evaluated(decisions), rates(decisions)))
     shares = np.full(len(estimator.classifier_.weights), np.nan)
     if not len(estimator.classes_) > 2:
-        shares = np.average(_decided(estimator, features, examples), axis=0, weights=examples.weights)
+        decided_by_member = estimator.classifier_.members.decide(features, attributes=examples.columns)
+        shares = np.average(decided_by_member, axis=0, weights=examples.weights)
     head, tested = _head(estimator), evaluated(ours)
     original = Problem(estimator.objective, estimator.constraints)
     crossed = intersection_notes(original, examples, ours)
@@ -102,7 +112,7 @@ def of_data(
         **head,
         parts={**estimator.parts_, "test": tested},
         rates=rates(ours),
-        baseline=compared,
+        baseline=None if baseline is None else compared_with(baseline, problem, examples, ours, confidence),
         frontier=tuple(points),
         origin=_origin(estimator, tuple(map(float, shares))),
     )
@@ -115,11 +125,6 @@ def _draws(judged: Judged, tested: Evaluation) -> list[str]:
     if not tested.undecided > 0:
         return []
     return [f"the decision of {tested.undecided:.1%} of the examples depends on the draw of the mixture's member"]
-
-
-def _decided(estimator: RateEstimator, features: Any, examples: Examples) -> NDArray[np.bool_]:
-    """Decisions of every member, (examples, members)."""
-    return estimator.classifier_.members.decide(features, attributes=examples.columns)
 
 
 def _head(estimator: RateEstimator) -> dict[str, Any]:
@@ -136,23 +141,19 @@ def _head(estimator: RateEstimator) -> dict[str, Any]:
 
 def baseline_of(
     baseline: Any, X: Any, sensitive_features: Any, classes: NDArray[Any], positive: Any, length: int
-) -> tuple[str, Array]:
-    """Name and predictions of a baseline passed by the user."""
+) -> tuple[str, str, Array]:
+    """Name, note and predictions of a baseline passed by the user; with more than two classes, none is ``positive``."""
     name, baseline = _named(baseline)
-    if not hasattr(baseline, "predict"):
-        return name, as_probabilities(baseline, classes, positive, length)
+    given = not hasattr(baseline, "predict")
+    if len(classes) > 2:
+        values = tuple(map(plain, classes))
+        if given:
+            return name, "", class_probabilities(to_numpy(baseline), values, length)
+        return name, "", class_probabilities_of(baseline, X, sensitive_features, values)
+    if given:
+        return name, "", as_probabilities(baseline, classes, positive, length)
     predictions = decided(baseline, X, sensitive_features, positive)
-    return name, as_probabilities(predictions, np.array([0.0, 1.0]), 1.0, length)
-
-
-def class_baseline_of(
-    baseline: Any, X: Any, sensitive_features: Any, classes: Classes, length: int
-) -> tuple[str, Array]:
-    """Name and predictions of a baseline for more than two classes: probabilities (examples, classes)."""
-    name, baseline = _named(baseline)
-    if not hasattr(baseline, "predict"):
-        return name, class_probabilities(to_numpy(baseline), classes, length)
-    return name, class_probabilities_of(baseline, X, sensitive_features, classes)
+    return name, "", as_probabilities(predictions, np.array([0.0, 1.0]), 1.0, length)
 
 
 def _named(baseline: Any) -> tuple[str, Any]:
@@ -195,7 +196,7 @@ def _how_drawn(estimator: RateEstimator) -> str:
     """How the member that decides a row is drawn."""
     if estimator.classifier_.is_deterministic:
         return "without a draw: one classifier decides every row"
-    if getattr(estimator, "output", "") == "hashed":
+    if estimator.output == "hashed":
         return "by a salted hash of the row, or of the key given to predict: the same row is always decided alike"
     return "for each row by its place in the batch, repeatably for a random_state"
 

@@ -81,26 +81,16 @@ def score(members: Members, X: Any, attributes: Any) -> Array:
     return moved_across(np.asarray(members.scores(X, attributes=attributes)[:, 0], dtype=float), decided)
 
 
-def is_line(members: Members) -> bool:
-    """Whether one linear classifier decides."""
-    return len(members) == 1 and members.linear_weights() is not None
-
-
 def one_line(members: Members) -> Array:
-    """Weights and intercept of the linear classifier that decides (features and intercept, 1)."""
+    """Weights and intercept of the linear classifier that decides (features and intercept, 1); refuses any other."""
     weights = members.linear_weights()
     if weights is None or weights.shape[1] != 1:
         raise AttributeError(NO_COEFFICIENTS)
     return weights.astype(float)
 
 
-def has_importances(members: Members) -> bool:
-    """Whether all members are trees."""
-    return members.split_counts() is not None
-
-
 def importances(members: Members) -> Array:
-    """Share of the splits that use each feature; zeros if there are no splits."""
+    """Share of the splits that use each feature, zeros if there are no splits; refuses members that are no trees."""
     counts = members.split_counts()
     if counts is None:
         raise AttributeError(NO_IMPORTANCES)

@@ -18,14 +18,13 @@ from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 from .._core.choices import Missing
 from .._core.errors import EquirateError
 from ..data.arrays import refuse_missing, to_numpy
-from ..data.attributes import fill_missing
 from ..data.examples import Examples
 from ..data.labels import codes_of, one_hot, positive_label
 from ..language.expressions import Constraint
 from ..language.measuring import measurer
 from ..problem.problem import Objective, Problem, flat_constraints
 from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_unsplit, refuse_without_index
-from .inputs import MISSING, read_like_labels, two_values
+from .inputs import MISSING, read_baselines, two_values
 from .predictions import class_probabilities_of, decided, served
 
 Array = NDArray[np.float64]
@@ -145,12 +144,13 @@ class RateScorer:
             sensitive_features = looked_up(self.people, X)
         sensitive_features = named(sensitive_features, attribute_names(self.problem), X)
         refuse_unsplit(sensitive_features, len(to_numpy(y_true)))
+        positive = None
         if len(classes) > 2:
             predictions = class_probabilities_of(estimator, X, sensitive_features, tuple(classes.tolist()))
-            return self._value(y_true, predictions, classes, None, sensitive_features, sample_weight, X)
-        own_label = getattr(served(estimator), "pos_label", None)
-        positive = positive_label(own_label if self.pos_label is None else self.pos_label, classes)
-        predictions = decided(estimator, X, sensitive_features, positive)
+        else:
+            own_label = getattr(served(estimator), "pos_label", None)
+            positive = positive_label(own_label if self.pos_label is None else self.pos_label, classes)
+            predictions = decided(estimator, X, sensitive_features, positive)
         return self._value(y_true, predictions, classes, positive, sensitive_features, sample_weight, X)
 
     def _score_func(
@@ -168,12 +168,11 @@ class RateScorer:
         if self.people is not None and sensitive_features is None:
             sensitive_features = looked_up(self.people, y_true)
         sensitive_features = named(sensitive_features, attribute_names(self.problem))
-        if len(classes) > 2:
-            codes = codes_of(predicted, tuple(classes.tolist()), "y_pred")
-            pmf = one_hot(codes, len(classes))
-            return self._value(labels, pmf, classes, None, sensitive_features, sample_weight, None)
         positive = classes[-1] if pos_label is None else pos_label
-        decisions = np.asarray(predicted == positive, dtype=float)
+        if len(classes) > 2:
+            decisions = one_hot(codes_of(predicted, tuple(classes.tolist()), "y_pred"), len(classes))
+        else:
+            decisions = np.asarray(predicted == positive, dtype=float)
         return self._value(labels, decisions, classes, positive, sensitive_features, sample_weight, None)
 
     def _value(
@@ -193,12 +192,10 @@ class RateScorer:
             values = tuple(classes.tolist())
             examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, classes=values)
         else:
-            values = two_values(classes, positive)
             examples = Examples.of((labels == positive).ravel(), sensitive_features, sample_weight, fallback=X)
-            examples = replace(examples, classes=values)
+            examples = replace(examples, classes=two_values(classes, positive))
         refuse_unrouted(self.problem, examples)
-        columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
-        examples = examples.with_columns(read_like_labels(columns, self.problem.baselines(), values))
+        examples = read_baselines(examples, self.problem, self.missing)
         problem = self.problem.expanded(examples)
         measure = measurer(examples, predictions)
         objective = float(problem.objective.expr.value(measure))

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from .._core.choices import Output
 from .._core.errors import EquirateError, EquirateWarning
+from .._core.hashing import feature_hashes
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
 from ..explanations import Explanations
 from ..game.classifiers import Classifier
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
-from ..training.draws import hashes_of, rows_repeat
+from ..training.draws import rows_repeat
 from .algorithms import algorithm_named
 from .labels import Labels
 from .preparing import Part, PreparedTable, RunLog
@@ -62,8 +63,7 @@ class Trained:
         """The predictions to judge: hashed decisions if rows repeat, otherwise probabilities."""
         if self.estimator is not None:
             return np.asarray(self.estimator.decision_probability(X))
-        hashes = hashes_of(X)
-        if hashes is not None and rows_repeat(hashes):
+        if rows_repeat(feature_hashes(X)):
             decided = self.classifier.predict_hashed(X, salt=self.salt)
             many = self.classifier.n_classes > 2
             return np.eye(self.classifier.n_classes)[decided] if many else decided.astype(float)

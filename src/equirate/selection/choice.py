@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The classifiers made from the columns: a mixture and a single classifier, their statuses, and the margin kept.
+    """The classifiers made from the columns: a mixture and a single classifier, and their statuses.
 
     Where there are constraints, the outputs also hold ``"unconstrained"``: the iterate with the best objective,
     whatever the constraints, to compare with the others in a report.
@@ -38,7 +38,6 @@ class Outcome:
 
     outputs: dict[str, Classifier]
     statuses: dict[str, Status]
-    margin: float = 0.0
     certification: Certification | None = None
     salt: int | None = None
     """The salt of the output ``"served"``, if rows repeat."""

@@ -97,40 +97,18 @@ def _rates_of_bins(
     judge: Table, decided: NDArray[Any], disputed: NDArray[np.intp], bins: NDArray[np.intp], count: int
 ) -> Array:
     """(rates, bins, members): what each member adds to each rate in each bin."""
-    cells, size = judge.cells, len(judge.cells)
-    if cells.n_classes > 2:
-        return _class_rates_of_bins(judge, decided[disputed], disputed, bins, count)
-    place = bins * size + cells.index[disputed]
+    cells = judge.cells
+    size = cells.n_classes * len(cells)
+    place, weights = bins * size + cells.index[disputed], cells.weights[disputed]
     sums = np.stack(
         [
-            np.bincount(place, weights=cells.weights[disputed] * member, minlength=count * size)
+            np.bincount(place + member.astype(np.intp) * len(cells), weights=weights, minlength=count * size)
             for member in decided[disputed].T
         ],
         axis=1,
     )
-    sums = cells.shared.total(sums)
-    per_cell = sums.reshape(count, size, -1).transpose(1, 0, 2).reshape(size, -1)
-    return judge.moved_rates(per_cell).reshape(len(judge.rate_offset), count, -1)
-
-
-def _class_rates_of_bins(
-    judge: Table, decided: NDArray[Any], disputed: NDArray[np.intp], bins: NDArray[np.intp], count: int
-) -> Array:
-    """The same with more than two classes: counts of answers 1, 2 ... in each bin and cell."""
-    cells, K = judge.cells, judge.cells.n_classes
-    size = K * len(cells)
-    sums = np.stack(
-        [
-            np.bincount(
-                bins * size + member.astype(np.intp) * len(cells) + cells.index[disputed],
-                weights=cells.weights[disputed],
-                minlength=count * size,
-            )
-            for member in decided.T
-        ],
-        axis=1,
-    )
-    by_count = cells.shared.total(sums).reshape(count, size, -1)[:, len(cells) :].transpose(1, 0, 2)
+    counted = sums.reshape(count, size, -1)[:, len(cells) :]  # the answers 1, 2 ...: those of the answer 0 follow
+    by_count = cells.shared.total(np.ascontiguousarray(counted)).transpose(1, 0, 2)
     return judge.moved_rates(by_count.reshape(cells.n_counts, -1)).reshape(len(judge.rate_offset), count, -1)
 
 

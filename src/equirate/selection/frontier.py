@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
 from .._core.interrupts import complete
+from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.infeasible import loosened
 from ..game.solution import Solution
+from ..training.draws import Draws
 from ..training.training import Training
 from .comparison import better
 from .salts import Served, chosen_to_serve, with_salt
@@ -39,39 +40,38 @@ def choose_for_levels(training: Training, levels: Sequence[float]) -> list[Level
         raise EquirateError("a frontier needs at least one constraint to vary")
     with complete():  # a frontier needs every level solved completely
         _, chooser = training.play(levels=steps.tolist())
-    points = _points(training, chooser, _mixtures(chooser, steps), steps)
-    return [LevelChoice(float(level), *point) for level, point in zip(steps, points, strict=True)]
+    rows = training.judged_rows
+    sample, draws = training.sample.take(rows), None if training.draws is None else training.draws.take(rows)
+    choices: dict[int, LevelChoice] = {}
+    mixture: Classifier | None = None
+    served: Served | None = None
+    for k in np.argsort(steps, kind="stable").tolist():
+        level = float(steps[k])
+        at_level = chooser.for_problem(loosened(chooser.problem, level))
+        mixture = _best_mixture(at_level, mixture)
+        if draws is None:
+            choices[k] = LevelChoice(level, mixture, None)
+        else:
+            served = _best_served(at_level, mixture, sample, draws, served)
+            choices[k] = LevelChoice(level, served.classifier, served.salt)
+    return [choices[k] for k in range(len(steps))]
 
 
-def _points(
-    training: Training, chooser: Solution, mixtures: list[Classifier], levels: NDArray[np.float64]
-) -> list[tuple[Classifier, int | None]]:
-    """The classifier of each level: the mixture or, where rows repeat, the served classifier with its salt."""
-    if training.draws is None:
-        return [(mixture, None) for mixture in mixtures]
-    rows, served_at = training.judged_rows, {}
-    sample, draws = training.sample.take(rows), training.draws.take(rows)
-    last: Served | None = None
-    for k in np.argsort(levels, kind="stable").tolist():
-        at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
-        served, _ = chosen_to_serve(at_level, mixtures[k], at_level.best_single(), sample, draws)
-        if last is not None:
-            before = with_salt(at_level, last, sample, draws)
-            served = min(served, before, key=lambda one: one.cost(at_level.tolerance))
-        served_at[k] = last = served
-    return [(served_at[k].classifier, served_at[k].salt) for k in range(len(levels))]
+def _best_mixture(at_level: Solution, before: Classifier | None) -> Classifier:
+    """The best mixture for a level, or that of the stricter level before it, so that a looser level does no worse."""
+    mixture = at_level.polish()
+    if before is not None:
+        values = [at_level.value_of(each) for each in (before, mixture)]
+        one, other = ((at_level.sign * objective, violation) for objective, violation in values)
+        mixture = before if better(one, other, at_level.tolerance) else mixture
+    return replace(mixture, problem=at_level.problem, notes={})
 
 
-def _mixtures(chooser: Solution, levels: NDArray[np.float64]) -> list[Classifier]:
-    """The best mixture for each level; a looser level may reuse that of a stricter one, so that none does worse."""
-    best_at: dict[int, Classifier] = {}
-    last: Classifier | None = None
-    for k in np.argsort(levels, kind="stable"):
-        at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
-        mixture = at_level.polish()
-        if last is not None:
-            values = [at_level.value_of(each) for each in (last, mixture)]
-            one, other = ((at_level.sign * objective, violation) for objective, violation in values)
-            mixture = last if better(one, other, at_level.tolerance) else mixture
-        best_at[int(k)] = last = replace(mixture, problem=at_level.problem, notes={})
-    return [best_at[k] for k in range(len(levels))]
+def _best_served(
+    at_level: Solution, mixture: Classifier, sample: Sample, draws: Draws, before: Served | None
+) -> Served:
+    """The classifier to serve at a level where rows repeat, or that of the stricter level before it."""
+    served, _ = chosen_to_serve(at_level, mixture, at_level.best_single(), sample, draws)
+    if before is None:
+        return served
+    return min(served, with_salt(at_level, before, sample, draws), key=lambda one: one.cost(at_level.tolerance))

@@ -11,7 +11,6 @@ plain data and arrays with a checksum, in the layout of saved classifiers: readi
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import time
@@ -161,13 +160,13 @@ def packed(value: dict[str, Any]) -> bytes:
     """
     arrays: dict[str, NDArray[Any]] = {}
     manifest = {"kind": KIND, "value": _with_references(value, arrays)}
-    return b"".join(container.packed(manifest, arrays))
+    return container.to_bytes(manifest, arrays)
 
 
 def unpacked(content: bytes, name: str) -> Any:
     """Read it back; an error if the bytes are damaged or no checkpoint."""
     try:
-        manifest, arrays = container.unpacked(io.BytesIO(content), len(content))
+        manifest, arrays = container.from_bytes(content)
         if manifest.get("kind") != KIND:
             raise FileError("it is something else")
         return _with_arrays(manifest["value"], arrays)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import math
 import os
 import re
@@ -87,6 +88,11 @@ def packed(manifest: Manifest, arrays: Arrays) -> list[Bytes]:
     return [*parts, digest.digest()]
 
 
+def to_bytes(manifest: Manifest, arrays: Arrays) -> bytes:
+    """The content of a file."""
+    return b"".join(packed(manifest, arrays))
+
+
 def _ready(name: str, array: NDArray[Any]) -> NDArray[Any]:
     little = array.dtype.newbyteorder("<")
     if not _NAME.fullmatch(name) or name in (MANIFEST, CHECKSUM):
@@ -122,6 +128,11 @@ def read(path: str | os.PathLike[str]) -> tuple[Manifest, Arrays]:
             return unpacked(stream, size)
     except OSError as error:
         raise FileError(f"it cannot be read: {error.strerror or error}") from None
+
+
+def from_bytes(content: bytes) -> tuple[Manifest, Arrays]:
+    """Read the content of a file."""
+    return unpacked(io.BytesIO(content), len(content))
 
 
 @contextlib.contextmanager

@@ -85,10 +85,10 @@ OPTIONAL: dict[str, tuple[str, Rule]] = {
 }
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
 OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
+PROBLEM = Fields({"objective": TEXT, "constraints": _CONSTRAINTS})
 _COMMON: dict[str, Rule] = {
     "kind": Text(100),
-    "settings": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}, {}),
-    "problem": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}),
+    "problem": PROBLEM,
     "classes": Fields({"values": ListOf(Either((FLAG, NUMBER, TEXT)), MOST_CLASSES, 2), "dtype": Text(10)}),
     "notes": ListOf(TEXT, 1000),
     "salt": Whole(0, 2**63),

@@ -21,7 +21,7 @@ from .._core.errors import FileError
 from .._core.plain import plain
 from .._core.provenance import Provenance
 from .._core.records import build
-from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Rule, Text, shown
+from .._core.rules import ArrayOf, Fields, Rule, Text, shown
 from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.record import Start
@@ -29,18 +29,16 @@ from ..game.solution import Status
 from ..judge.certification_record import MEANS as CERTIFIED_BY, Certification
 from ..judge.evaluation import ClassEvaluation, ConstraintValue, Evaluation
 from ..language.parity import attributes_in
-from ..models.class_scores import given_probabilities
 from ..models.members import Written
 from ..models.registry import read_members
 from ..models.scikit import plain_learner, plain_model, read_learner, read_model
 from ..models.sklearn_classifiers import ClassLine, Line
-from ..models.thresholds import GivenScores
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
 from ..selection.choice import FittedOutput
-from ..training.out_of_fold import ClassScorer, Scorer, name_of, score_sign, unfrozen, used_as_given
-from .manifests import MOST_CONSTRAINTS, MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, SURE, manifest_rule
+from ..training.out_of_fold import name_of, scorer_of, unfrozen, used_as_given
+from .manifests import MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, PROBLEM, SURE, manifest_rule
 
 Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -59,9 +57,8 @@ def plain_classifier(estimator: Any) -> tuple[Plain, Arrays]:
     arrays |= {f"history.{name}": values for name, values in estimator.history_.items()}
     if estimator.end_ is not None:
         arrays |= {"end.parameters": estimator.end_.parameters, "end.multipliers": estimator.end_.multipliers}
-    names = getattr(estimator, "feature_names_in_", None)
     manifest |= {
-        "features": {"count": width, "names": None if names is None else [str(name) for name in names]},
+        "features": _plain_features(width, getattr(estimator, "feature_names_in_", None)),
         "statuses": {name: output.status for name, output in estimator.outputs_.items() if output.status is not None},
         "evaluations": {name: output.evaluations for name, output in estimator.outputs_.items()},
         "configurations": [dict(configuration) for configuration in estimator.configurations_],
@@ -74,13 +71,7 @@ def plain_classifier(estimator: Any) -> tuple[Plain, Arrays]:
 def read_classifier(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
     """Rebuild a fitted `RateClassifier`."""
     estimator = _read_head(kind, manifest)
-    count, names = manifest["features"]["count"], manifest["features"]["names"]
-    estimator.n_features_in_ = count
-    if names is not None:
-        if len(names) != count:
-            raise FileError(f"there are {len(names)} names for {count} features")
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    left = dict(arrays)
+    count, left = _read_features(estimator, manifest["features"]), dict(arrays)
     outputs = {
         name: _read_output(name, output, left, estimator.problem_) for name, output in manifest["outputs"].items()
     }
@@ -167,7 +158,7 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
                 "trust them"
             ) from None
     manifest, arrays = _plain_head(estimator), Arrays()
-    scores = _given(estimator)
+    scores = _scorer(estimator, None)
     manifest["outputs"] = {
         name: _plain_output(name, _scored_by(output.classifier, scores), 1, arrays)
         for name, output in estimator.outputs_.items()
@@ -175,8 +166,7 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
     manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
     if line is not None:
         arrays |= {"estimator.coef": line.coef_, "estimator.intercept": line.intercept_}
-        names = None if line.names is None else list(line.names)
-        manifest["features"] = {"count": line.n_features_in_, "names": names}
+        manifest["features"] = _plain_features(line.n_features_in_, line.names)
         if used_as_given(estimator.estimator, estimator.cv):
             manifest["settings"]["cv"] = "prefit"
     return _checked(estimator, manifest), arrays
@@ -200,24 +190,18 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     return estimator
 
 
-def _given(estimator: Any) -> Any:
-    """What takes scores, or probabilities of more than two classes, in the place of features."""
-    if len(estimator.classes_) > 2:
-        return given_probabilities
-    return GivenScores(score_sign(estimator.classes_, estimator.pos_label_))
+def _scorer(estimator: Any, scored: Any) -> Any:
+    """The scores of a classifier, or for None those given in the place of features."""
+    return scorer_of(scored, estimator.classes_, estimator.class_values_[-1])
 
 
 def _on_scores(classifier: Classifier, estimator: Any) -> Classifier:
     """Rules on the scores of a linear classifier, or on given ones; refuses those on any others."""
-    given, line = _given(estimator), estimator.estimator_
     if classifier.n_classes != len(estimator.classes_):
         raise FileError(f"the rules are of {classifier.n_classes} classes, not {len(estimator.classes_)}")
-    if classifier.members.scorer != given:
+    if classifier.members.scorer != _scorer(estimator, None):
         raise FileError("the thresholds are not on scores for the positive label")
-    if line is None:
-        return _scored_by(classifier, given)
-    many = classifier.n_classes > 2
-    return _scored_by(classifier, ClassScorer(line) if many else Scorer(line, given.sign))
+    return _scored_by(classifier, _scorer(estimator, estimator.estimator_))
 
 
 def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
@@ -226,21 +210,31 @@ def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
     if written is None:
         return None
     features = manifest.get("features", {"count": None, "names": None})
-    coef, intercept = (
-        _take(left, "estimator.coef", ArrayOf("f", 2)),
-        _take(left, "estimator.intercept", ArrayOf("f", 1)),
-    )
-    names = None if features["names"] is None else tuple(features["names"])
+    count, names = _read_features(estimator, features), features["names"]
+    coef = _take(left, "estimator.coef", ArrayOf("f", 2))
+    intercept = _take(left, "estimator.intercept", ArrayOf("f", 1))
     kind = Line if len(estimator.classes_) == 2 else ClassLine
-    line = kind(next(iter(written)), coef, intercept, estimator.classes_, names)
-    if features["count"] != line.n_features_in_:
-        raise FileError(f"there are coefficients for {line.n_features_in_} features, not for {features['count']}")
+    line = kind(next(iter(written)), coef, intercept, estimator.classes_, None if names is None else tuple(names))
+    if count != line.n_features_in_:
+        raise FileError(f"there are coefficients for {line.n_features_in_} features, not for {count}")
     if estimator.cv == "prefit":
         estimator.estimator = line
-    estimator.n_features_in_ = line.n_features_in_
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
     return line
+
+
+def _plain_features(count: int, names: Iterable[str] | None) -> Plain:
+    return {"count": count, "names": None if names is None else list(map(str, names))}
+
+
+def _read_features(estimator: Any, features: Plain) -> Any:
+    """Give the estimator the number and the names of its features; returns their number."""
+    count, names = features["count"], features["names"]
+    estimator.n_features_in_ = count
+    if names is not None:
+        if len(names) != count:
+            raise FileError(f"there are {len(names)} names for {count} features")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return count
 
 
 def _scored_by(classifier: Classifier, scorer: Any) -> Classifier:
@@ -250,10 +244,7 @@ def _scored_by(classifier: Classifier, scorer: Any) -> Classifier:
 
 # -- mixtures by themselves -----------------------------------------------------------------------
 
-_MIXTURE = Fields(
-    {"kind": Text(100), "output": OUTPUT},
-    {"problem": Fields({"objective": TEXT, "constraints": ListOf(TEXT, MOST_CONSTRAINTS)})},
-)
+_MIXTURE = Fields({"kind": Text(100), "output": OUTPUT}, {"problem": PROBLEM})
 
 
 def plain_mixture(classifier: Classifier) -> tuple[Plain, Arrays]:
@@ -332,7 +323,7 @@ def _certification(value: Mapping[str, Any], problem: Problem) -> Certification:
 
 
 def _plain_problem(problem: Problem) -> Plain:
-    return {"objective": as_text(problem.objective), "constraints": [as_text(c) for c in problem.constraints]}
+    return {"objective": as_text(problem.objective), "constraints": _texts(problem.constraints)}
 
 
 def _read_problem(problem: Plain) -> Problem:
@@ -409,16 +400,8 @@ def _refuse_left(left: Iterable[str]) -> None:
 
 
 def _plain_setting(name: str, value: Any) -> Any:
-    if name == "objective":
-        return as_text(value)
-    if name == "constraints":
-        return [as_text(part) for part in value]
-    if name == "groups":
-        return None if value is None else [as_text(part) for part in attributes_in(value)]
-    if name == "model":
-        return plain_model(value)
-    if name == "estimator":
-        return None if value is None else _plain_estimator(value)
+    if name in _CONVERTERS:
+        return None if value is None else _CONVERTERS[name][0](value)
     if isinstance(value, Algorithm) and ALGORITHMS.get(value.name) == value:
         return value.name
     try:
@@ -435,21 +418,27 @@ def _plain_estimator(estimator: Any) -> Plain:
 
 
 def _setting(name: str, value: Any) -> Any:
-    if name == "objective":
-        return parse_objective(value)
-    if name == "constraints":
-        return _constraints(value)
-    if name == "groups":
-        return None if value is None else [read_group(text) for text in value]
-    if name == "model":
-        return read_model(value)
-    if name == "estimator":
-        return None if value is None else read_learner(value)
+    if name in _CONVERTERS:
+        return None if value is None else _CONVERTERS[name][1](value)
     return tuple(value) if isinstance(value, list) else value
+
+
+def _texts(parts: Iterable[Any]) -> list[str]:
+    return [as_text(part) for part in parts]
 
 
 def _constraints(texts: Iterable[str]) -> list[Any]:
     return [part for text in texts for part in parse_constraints(text)]
+
+
+_CONVERTERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "objective": (as_text, parse_objective),
+    "constraints": (_texts, _constraints),
+    "groups": (lambda groups: _texts(attributes_in(groups)), lambda texts: [read_group(text) for text in texts]),
+    "model": (plain_model, read_model),
+    "estimator": (_plain_estimator, read_learner),
+}
+"""How settings are written and read that are not plain values themselves."""
 
 
 # -- labels ---------------------------------------------------------------------------------------

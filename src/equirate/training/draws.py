@@ -16,7 +16,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.hashing import Hashes, feature_hashes, salted, uniform
@@ -45,15 +44,6 @@ _VARIED = 256
 """Rows that show which features vary most."""
 SALTS = 256
 """Salts to choose among: the best is better than 99 % of all draws, and keeps several constraints at their limits."""
-
-
-def hashes_of(X: Any) -> Hashes | None:
-    """The hash of each row that the hashed output draws by, before the salt; None if X is no table of numbers."""
-    if sp.issparse(X):
-        return feature_hashes(X)
-    if not isinstance(X, np.ndarray) or X.ndim > 2 or X.dtype.kind not in "biuf":
-        return None
-    return feature_hashes(X.reshape(len(X), -1))
 
 
 def may_repeat(X: Any, cells: Cells) -> bool:

@@ -7,6 +7,7 @@ thresholds on, each by a clone that was trained without that row. `RatePostproce
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,11 @@ from .._core.forking import before_use
 from .._core.late import Late
 from .._core.seeds import stream
 from ..data.features import features
+from ..models.class_scores import given_probabilities
 from ..models.contributions import Contributions, linear_contributions, tree_contributions
-from ..models.forests import as_boosted
+from ..models.forests import Boosted, as_boosted
 from ..models.sklearn_classifiers import Line
+from ..models.thresholds import GivenScores
 from ..models.weighted_fit import fit_weighted, weight_parameter
 
 if TYPE_CHECKING:
@@ -73,15 +76,13 @@ class Scorer:
         if not hasattr(self.estimator, "decision_function"):
             return None
         try:
-            boosted = as_boosted(unfrozen(self.estimator))
-            line = Line.of(unfrozen(self.estimator)) if boosted is None else None
+            scores = line_or_trees(self.estimator)
         except FileError:
             return None
-        if line is not None:
-            weights = np.append(line.coef_, line.intercept_)[:, None]
+        if isinstance(scores, Line):
+            weights = np.append(scores.coef_, scores.intercept_)[:, None]
             return linear_contributions(features(X), self.sign * weights)
-        assert boosted is not None
-        base, values = tree_contributions(boosted.forest, X)
+        base, values = tree_contributions(scores.forest, X)
         return Contributions.of(self.sign * base, self.sign * values)
 
 
@@ -102,9 +103,21 @@ class ClassScorer:
         return np.asarray(self.estimator.predict_proba(X), dtype=float)
 
 
-def scorer_of(estimator: Any) -> Scorer | ClassScorer:
-    """The scorer of a fitted classifier, of two classes or more."""
-    return ClassScorer(estimator) if len(_classes(estimator)) > 2 else Scorer(estimator)
+def scorer_of(estimator: Any, classes: NDArray[Any], positive: Any = None) -> Callable[[Any], Array]:
+    """What scores X: a fitted classifier or, for None, scores that are given; probabilities of more than two classes.
+
+    Scores of two classes are higher for the positive one, by default the larger.
+    """
+    if len(classes) > 2:
+        return given_probabilities if estimator is None else ClassScorer(estimator)
+    sign = 1.0 if positive is None or positive == classes[1] else -1.0
+    return GivenScores(sign) if estimator is None else Scorer(estimator, sign)
+
+
+def line_or_trees(estimator: Any) -> Line | Boosted:
+    """A linear classifier or boosted trees as numbers that score as they do; `FileError` for other classifiers."""
+    boosted = as_boosted(unfrozen(estimator))
+    return Line.of(unfrozen(estimator)) if boosted is None else boosted
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +142,6 @@ class Scored:
     notes: tuple[str, ...] = ()
 
 
-def score_sign(classes: NDArray[Any], positive: Any) -> float:
-    """1 where scores are higher for the positive label, as they are for the larger one; else -1."""
-    return 1.0 if positive == classes[1] else -1.0
-
-
 def used_as_given(estimator: Any, cv: Any) -> bool:
     """Whether an estimator is not to be trained again."""
     return isinstance(estimator, FrozenEstimator) or (isinstance(cv, str) and cv == "prefit")
@@ -154,7 +162,7 @@ def as_given(estimator: Any, X: Any) -> Scored:
     """Scores of an estimator that is used as it is."""
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator, msg=_NOT_FITTED)
-    scores = scorer_of(estimator)(X)
+    scores = scorer_of(estimator, _classes(estimator))(X)
     if len(_classes(estimator)) < 2:
         raise DataError(f"the estimator must have at least two classes; {estimator!r} has {len(_classes(estimator))}")
     return Scored(estimator, np.arange(len(scores)), scores, (ON_TRUST.format(name=name_of(estimator)),))
@@ -204,7 +212,7 @@ def out_of_fold(
     parts += [np.arange(len(y))] if refit else []
     fitted = Parallel(n_jobs=n_jobs)(delayed(_trained)(estimator, X, y, rows, weighed, classes) for rows in parts)
     tested = [np.asarray(test, dtype=np.intp) for _, test in splits]
-    scores = [scorer_of(clf)(_safe_indexing(X, rows)) for clf, rows in zip(fitted, tested, strict=False)]
+    scores = [scorer_of(clf, classes)(_safe_indexing(X, rows)) for clf, rows in zip(fitted, tested, strict=False)]
     return Scored(fitted[-1], np.concatenate(tested), np.concatenate(scores), _notes(estimator, weights, parameter))
 
 

@@ -70,5 +70,5 @@ class Parts:
         if tested or settings.two_sets:
             wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
             raise DataError(f"{message}, and {wish} is not possible; give more data or larger slices")
-        warnings.warn(message, NotSolvedWarning, stacklevel=6)  # where fit was called
+        warnings.warn(message, NotSolvedWarning, stacklevel=5)  # where fit was called
         return cls(None, everything, None, everything)

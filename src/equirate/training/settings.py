@@ -50,7 +50,6 @@ class Settings:
     tolerance: float
     patience: int | None
     verbose: bool | ProgressLine
-    output: str = "hashed"
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:
@@ -87,15 +86,11 @@ class Settings:
         enough = examples >= model.rows_per_feature * width
         return (enough or model.out_of_sample) and not self.referee
 
-    @property
-    def steps(self) -> bool:
-        """Whether steps were given, which only a game takes."""
-        return self.theta_step is not None or self.lambda_step is not None
-
     def chosen_algorithm(self, problem: Problem) -> Algorithm:
         """The algorithm, for a problem that is written out."""
         can = self.resolved_model.capabilities
-        return choose(self.algorithm, problem, can.descends, can.own_steps, self.steps)
+        steps = self.theta_step is not None or self.lambda_step is not None  # only a game takes them
+        return choose(self.algorithm, problem, can.descends, can.own_steps, steps)
 
     @property
     def referee(self) -> bool:

@@ -90,39 +90,28 @@ class Training:
         draws = Draws.of(hashes, problem, cells, seed, counted=merges)
         if draws is not None and settings.confidence_method == "cross":
             settings = replace(settings, confidence_method=SPLIT)
-        training = cls._laid_out(settings, problem, sample, seed, cells)
-        if draws is not None and training.moved is not None:
-            draws = draws.take(training.moved)
-        return replace(training, draws=draws)
-
-    @classmethod
-    def _laid_out(
-        cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None, cells: Cells
-    ) -> Training:
         parts = Parts.of(settings, problem, cells, _width(sample), seed)
+        model, moved = settings.resolved_model, parts.order
         plays = settings.chosen_algorithm(problem) is not column_generation
-        if settings.resolved_model.capabilities.all_parts and not plays and parts.test is None:
-            return cls(settings, problem, sample, cells, parts, seed=seed)  # the engine makes a layout of its own
+        if model.capabilities.all_parts and not plays and parts.test is None:  # the engine makes a layout of its own
+            return cls(settings, problem, sample, cells, parts, seed=seed, draws=draws)
         dtype = None
         if settings.standardised and plays:  # single precision where a standardised linear model loses nothing by it
-            trained = np.zeros(len(sample))
-            rows = parts.train if parts.order is None else parts.order[parts.train]
-            trained[rows] = sample.examples.weights[rows]
+            trained = _only(sample.examples.weights, parts.train if moved is None else moved[parts.train])
             dtype = np.float32 if Standard.of(sample.X, trained, cells.shared).single else np.float64
-            del trained, rows  # before the copy
-        cells = cells if parts.order is None else cells.take(parts.order)
-        sample = sample.arranged(parts.order, dtype)
-        prepared, moved, parts = None, parts.order, replace(parts, order=None)
-        if settings.resolved_model.capabilities.fitted_before:
+            del trained  # before the copy
+        if moved is not None:
+            cells, draws = cells.take(moved), None if draws is None else draws.take(moved)
+        sample, parts = sample.arranged(moved, dtype), replace(parts, order=None)
+        prepared = None
+        if model.capabilities.fitted_before:
             fitted = cells
             if parts.validation is not None or parts.test is not None:
-                only = np.zeros(len(sample))
-                only[parts.train] = sample.examples.weights[parts.train]
-                fitted = cells.weighing(only)
-            prepared = settings.resolved_model.prepared(sample, fitted, 0 if seed is None else seed)
-        if prepared is None:
-            return cls(settings, problem, sample, cells, parts, seed=seed, moved=moved)
-        return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared, seed, moved)
+                fitted = cells.weighing(_only(sample.examples.weights, parts.train))
+            prepared = model.prepared(sample, fitted, 0 if seed is None else seed)
+        if prepared is not None:
+            sample = replace(sample, X=prepared.X)
+        return cls(settings, problem, sample, cells, parts, prepared, seed, moved, draws)
 
     @property
     def width(self) -> int:
@@ -149,16 +138,14 @@ class Training:
         """Whether multipliers see a held-out part, and the model is trained on the others."""
         return self.settings.referee and self.parts.validation is not None
 
-    def rows_of(self, part: slice) -> Rows | slice:
-        """The rows of a part in the sample as it is laid out."""
-        return part if self.parts.order is None else self.parts.order[part]
-
     def held(self) -> dict[str, HeldPart]:
         """The parts that classifiers are judged on, by name; one part if all rows train."""
-        named = {"train": self.parts.train, "validation": self.parts.validation}
         if self.linear and not self.mixes_on_held_out:
             return {"train": self._held(self._fitted)}
-        return {name: self._held(self.rows_of(part)) for name, part in named.items() if part is not None}
+        named, order = {"train": self.parts.train, "validation": self.parts.validation}, self.parts.order
+        return {
+            name: self._held(part if order is None else order[part]) for name, part in named.items() if part is not None
+        }
 
     def _held(self, rows: Rows | slice) -> HeldPart:
         draws = None if self.draws is None else self.draws.take(rows)
@@ -176,7 +163,8 @@ class Training:
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(sense) if shown else None
         try:
             if self.linear:
-                solution = self._generated(line, levels, start)
+                codes = None if self.parts.validation is None else self._part_codes()[self._fitted]
+                solution = self._generated(self._fitted, levels, start, line, codes, self.mixes_on_held_out)
                 return solution, solution
             solution = self.solve(self.parts.train, levels, start, line)
             chooser = solution
@@ -187,32 +175,6 @@ class Training:
                 line.end()
         return solution, chooser
 
-    def generator(self, line: ProgressLine | None = None, start: Start | None = None) -> Generator:
-        """How columns are generated."""
-        settings = self.settings
-        return Generator(
-            passes=Options(n_rounds=settings.n_rounds).passes(),
-            watch=None if line is None else line.watch,
-            start=start,
-            tolerance=settings.tolerance,
-            seed=self.seed if self.seed is not None and settings.resolved_model.capabilities.random else 0,
-        )
-
-    def _generated(self, line: ProgressLine | None, levels: Levels | None, start: Start | None) -> Solution:
-        """Columns of a linear model, by the one rule for all rows but those of a test."""
-        part = None
-        if self.parts.validation is not None:
-            part = self.parts.codes(len(self.sample))[self._fitted]
-        return self.generator(line, start).solve(
-            self.problem,
-            self.sample.take(self._fitted),
-            self.cells.only(self._fitted),
-            self.model(),
-            part=part,
-            mix_on_held_out=self.mixes_on_held_out,
-            levels=(0.0,) if levels is None else levels,
-        )
-
     def solve(
         self,
         rows: Rows | slice,
@@ -221,38 +183,64 @@ class Training:
         line: ProgressLine | None = None,
     ) -> Solution:
         """Solve on some of the rows: generate columns or, if the algorithm is a game, play it."""
-        levels = None if levels is None else list(levels)
-        if self.generates and not self.referee:
-            return self.generator(line, start).solve(
-                self.problem,
-                self.sample.take(rows),
-                self.cells.only(rows),
-                self.model(),
-                levels=(0.0,) if levels is None else levels,
-            )
+        if self.generates and self.referee:
+            return self._generated(slice(None), None, start, line, self._part_codes(), mix_on_held_out=True)
         if self.generates:
-            part = self.parts.codes(len(self.sample))
-            return self.generator(line, start).solve(
-                self.problem, self.sample, self.cells, self.model(), part=part, mix_on_held_out=True
-            )
-        watch = self._watch(levels is not None, line)
-        levels_given = None if levels is None else stacked(levels)
-        options = replace(self.options(), start=start, progress=watch, levels=levels_given)
+            return self._generated(rows, levels, start, line)
+        options = self._options(levels, start, line)
         if self.referee:
             return _on_two_sets(self.problem, self.sample, self.cells, self.parts.train, self.parts.choose, options)
         return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.only(rows))
 
-    def options(self) -> Options:
-        """How to play a game."""
-        settings = self.settings
-        seed = self.seed if self.seed is not None and settings.resolved_model.capabilities.random else 0
-        return Options(
-            algorithm=settings.algorithm,
-            model=self.model(),
-            **self._usual(),
-            tolerance=settings.tolerance,
-            seeds=[seed],
+    def _generated(
+        self,
+        rows: Rows | slice,
+        levels: Levels | None,
+        start: Start | None,
+        line: ProgressLine | None,
+        part: NDArray[np.int8] | None = None,
+        mix_on_held_out: bool = False,
+    ) -> Solution:
+        """Generate columns on some of the rows."""
+        generator = Generator(
+            passes=Options(n_rounds=self.settings.n_rounds).passes(),
+            watch=None if line is None else line.watch,
+            start=start,
+            tolerance=self.settings.tolerance,
+            seed=self._model_seed,
         )
+        return generator.solve(
+            self.problem,
+            self.sample.take(rows),
+            self.cells.only(rows),
+            self.model(),
+            part=part,
+            mix_on_held_out=mix_on_held_out,
+            levels=(0.0,) if levels is None else levels,
+        )
+
+    def _options(self, levels: Levels | None, start: Start | None, line: ProgressLine | None) -> Options:
+        """How to play a game: rounds and steps as given, or the model's own."""
+        own = self.settings.resolved_model.defaults._asdict()
+        given = {name: getattr(self.settings, name, None) for name in own}
+        return Options(
+            algorithm=self.settings.algorithm,
+            model=self.model(),
+            **{name: own[name] if value is None else value for name, value in given.items()},
+            levels=None if levels is None else np.stack([np.asarray(level, dtype=float) for level in levels]),
+            seeds=[self._model_seed],
+            start=start,
+            tolerance=self.settings.tolerance,
+            progress=self._watch(levels is not None, line),
+        )
+
+    @property
+    def _model_seed(self) -> int:
+        """Seed of a model that uses random numbers."""
+        return self.seed if self.seed is not None and self.settings.resolved_model.capabilities.random else 0
+
+    def _part_codes(self) -> NDArray[np.int8]:
+        return self.parts.codes(len(self.sample))
 
     def model(self) -> Any:
         """The model, with features standardised inside if the settings say so."""
@@ -260,12 +248,6 @@ class Training:
             return self.prepared.model
         model = self.settings.resolved_model
         return model.standardised() if self.settings.standardised else model
-
-    def _usual(self) -> dict[str, Any]:
-        """Rounds and steps: as given, or the model's own."""
-        usual = self.settings.resolved_model.defaults._asdict()
-        given = {name: getattr(self.settings, name, None) for name in usual}
-        return {name: usual[name] if value is None else value for name, value in given.items()}
 
     def served(self, classifier: Classifier) -> Classifier:
         """A classifier that decides by the features, if it was trained on what replaced them."""
@@ -278,9 +260,7 @@ class Training:
         patience, tolerance = self.settings.patience, self.settings.tolerance
         if patience is None:
             return line
-        if levels:
-            return LevelPlateaus(patience, tolerance, line=line)
-        return Plateau(patience, tolerance, line=line)
+        return (LevelPlateaus if levels else Plateau)(patience, tolerance, line=line)
 
     @property
     def judged_rows(self) -> slice:
@@ -295,15 +275,16 @@ def _on_two_sets(
 ) -> Solution:
     """The game in which the model is trained on one part and the multipliers see another (Cotter et al. 2019)."""
     weights = sample.examples.weights
-    trained, measured = np.zeros_like(weights), np.zeros_like(weights)
-    trained[train], measured[referee] = weights[train], weights[referee]
+    trained, measured = _only(weights, train), _only(weights, referee)
     judged = replace(sample, examples=replace(sample.examples, weights=measured))
     return solve_on(problem, judged, options, cells=cells.weighing(measured), trained=trained)
 
 
-def stacked(levels: Levels) -> Array:
-    """Levels of a game: (levels,), or (levels, constraints) where constraints have their own."""
-    return np.stack([np.asarray(level, dtype=float) for level in levels])
+def _only(weights: Array, rows: Rows | slice) -> Array:
+    """The weights of some rows, and 0 for the others."""
+    some = np.zeros(len(weights))
+    some[rows] = weights[rows]
+    return some
 
 
 def _width(sample: Sample) -> int:
