@@ -18,7 +18,6 @@ from .._core.errors import AlgorithmError
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
-from ..data.splits import split_by_cell
 from ..mixtures import Columns
 from ..models.contract import Learner, Model
 from ..models.independent_rows import IndependentRows
@@ -127,8 +126,6 @@ class Generator:
         listed = _exact(model, sample, judge.cells, mix_on_held_out)
         if listed is not None:
             return self._answered(problem, model, judge, tables, listed, None, exact=True)
-        if part is not None and not mix_on_held_out:
-            part = _halved(part, cells)
         engine = LinearEngine.of(sample, cells, part, 1 if part is None else int(part.max(initial=1)) + 1, model)
         begin = None if self.start is None else engine.rows.standard(_weights(self.start, sample.X.shape[1]))
         generation, view = engine.fit(
@@ -141,7 +138,7 @@ class Generator:
         for table in tables[1:]:
             before, generation = generation, engine.go_on(generation, view, table)
             if not before.interrupted:
-                engine.run([(generation, view)], self.passes, self.watch)
+                generation = engine.run_until_met(generation, view, self.passes, self.watch)
             more, other = engine.columns(generation, sample, judge.cells)
             columns, W = columns.join(more, (0, W.shape[1])), np.concatenate([W, other], axis=1)
             courses.append(generation.course(engine.rounds))
@@ -195,15 +192,6 @@ class Generator:
         return Solution(
             problem, column_generation, judge, columns, learner, snapshots, self.tolerance, exact, course=course
         )
-
-
-def _halved(part: Parts, cells: Cells) -> Parts:
-    """Split the held-out rows into two halves, 1 and 2, stratified by cell."""
-    held = np.flatnonzero(part == 1)
-    second = split_by_cell(cells.take(held), [0.5, 0.5], 0)[1]
-    parts = part.copy()
-    parts[held[second]] = 2
-    return parts
 
 
 def _sums(generation: Generation) -> Array:

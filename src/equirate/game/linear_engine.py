@@ -1,12 +1,12 @@
-"""The default engine for linear models: which rows train and mix, the ridge, and when refined columns are kept.
+"""The default engine for linear models: which rows train and mix, the ridge, and which classifiers are columns.
 
 In: a problem's table, features, and the part of every row. Out: columns with their weights for the features as given,
 and with rates of the decisions of `predict`. `engine` calls this.
 
-The model is trained and the mixture is chosen on all rows. Before that, a quarter of them is held out to decide two
-questions: whether more than the regression of the labels is needed, if the objective is the error and that regression
-meets the constraints; and whether to refine columns. Each is done only if both halves of the quarter agree that it is
-better. With few rows per feature, the model is trained on three quarters and the mixture is chosen on the other one.
+The model is trained and the mixture is chosen on all rows. Every regression gives one classifier, with the threshold
+that it has fitted itself. A larger set, all thresholds of all directions and refined ones (`refining`), is used if it
+is better on a quarter of the rows that is held out first, or if the constraints cannot be met without it. With few rows
+per feature, the model is trained on three quarters and the mixture is chosen on the other one, with all thresholds.
 """
 
 from __future__ import annotations
@@ -38,17 +38,15 @@ Watch = Callable[[Sequence[Generation]], Any]
 
 DENSE = 16_000_000
 """Sparse features with up to this many values are made dense and get second moments: fewer passes, the same result."""
-LABELS = 10
-"""Largest number of steps for the regression of the labels."""
 ASKED = 50_000
-"""Approximate number of rows for the two decisions with held-out rows; all rows if there are fewer.
+"""Approximate number of rows for the decision with held-out rows; all rows if there are fewer.
 
-Each answer is yes or no. A quarter of this many rows shows differences of a few thousandths in a rate; smaller ones
+The answer is yes or no. A quarter of this many rows shows differences of a few thousandths in a rate; smaller ones
 hardly matter."""
 MET = 1e-3
 """Violations up to this size count as met."""
 FEWEST = 5
-"""Held-out rows per cell, on average, that are needed to decide whether to refine."""
+"""Held-out rows per cell, on average, that are needed for the decision."""
 WIDEST = 400
 """Largest number of features for which the ridge is chosen by left-out loss if rows are few."""
 COUNTED = 48
@@ -62,8 +60,6 @@ _BLOCK, _COUNTED_ROWS = 1 << 16, 1 << 13
 @dataclass(eq=False)
 class LinearEngine:
     """Rows, parts and settings of a fit; generations of several problems and parts may share them.
-
-    A direction of a model without an intercept has one threshold, 0; with an intercept it has many.
 
     Attributes
     ----------
@@ -137,23 +133,35 @@ class LinearEngine:
             factors = np.where((weight > 0) & chosen, totals[:, None] / weight, 0.0)
         return np.asarray(factors).reshape(-1)
 
-    def view(self, train: Sequence[int], measure: Sequence[int] | None = None, totals: Array | None = None) -> View:
-        """Directions trained on some parts and measured on others (by default the same)."""
+    def view(
+        self,
+        train: Sequence[int],
+        measure: Sequence[int] | None = None,
+        totals: Array | None = None,
+        thresholds: bool = True,
+    ) -> View:
+        """Directions trained on some parts and measured on others (by default the same).
+
+        Without an intercept there is one threshold, 0.
+        """
         factors = self.factors(train, totals)
-        view = View(self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty)
+        measured = factors if measure is None else self.factors(measure, totals)
+        view = View(self.rows, factors, measured, self.penalty, thresholds and self.setting.intercept)
         origin = view.origin()
-        view.directions = [origin if self.setting.intercept else self.rows.at_zero(origin)]
+        if not self.setting.intercept:  # a score of 0 is not above 0
+            origin = replace(origin, edges=np.zeros(1), sums=np.zeros((len(self.rows.cells), 1)))
+        view.directions = [origin]
         return view
 
     # -- generations -----------------------------------------------------------------------------
 
     def begin(self, view: View, table: Table, start: Array | None = None) -> Generation:
         """A generation that starts with the regression of the labels, or from ``start`` (for standardised features)."""
-        labels = np.where(table.cells.labels == 1, -1.0, 1.0)
+        labels = table.cells.label_costs()
         generation = Generation(table, view.measure)
         if len(view.directions) == 1:
             W = view.propose(generation.spread(labels[:, None])) if start is None else start
-            view.directions += self._score(W)
+            view.directions += self._score(W, view.thresholds)
         sources = [Source.CONSTANT] + [Source.LABELS] * (len(view.directions) - 1)
         families = [
             Family(direction.sums, source, direction)
@@ -165,9 +173,7 @@ class LinearEngine:
     def go_on(self, before: Generation, view: View, table: Table | None = None) -> Generation:
         """A generation for other rows or another problem, with the families of an earlier one."""
         table = before.table if table is None else table
-        if len(before.families) < len(view.directions):  # the regression of the labels alone
-            return self.begin(view, table)
-        labels = np.where(table.cells.labels == 1, -1.0, 1.0)
+        labels = table.cells.label_costs()
         generation = Generation(table, view.measure)
         assert before.mixture is not None
         kept = [before.places[k] for k in np.flatnonzero(before.mixture.weights)]
@@ -178,19 +184,19 @@ class LinearEngine:
             generation.interrupted = True
         return generation
 
-    def _score(self, W: Array) -> list[Direction]:
-        if self.setting.intercept:
-            return self.rows.score(W)
-        W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])  # its large ridge makes it almost 0, but not exactly
-        return [self.rows.at_zero(direction) for direction in self.rows.score(W)]
+    def _score(self, W: Array, thresholds: bool) -> list[Direction]:
+        if not self.setting.intercept:  # its large ridge makes it almost 0, but not exactly
+            W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])
+        return self.rows.score(W, thresholds=thresholds)
 
     def run(self, pairs: Sequence[tuple[Generation, View]], passes: int = PASSES, watch: Watch | None = None) -> None:
-        """Generate columns; all generations share each pass."""
+        """Generate columns; all generations share each pass, and count the same thresholds."""
         views = {id(generation): view for generation, view in pairs}
+        thresholds = any(view.thresholds for _, view in pairs)
 
         def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
             proposed = [views[id(generation)].propose(generation.spread(costs)) for generation, costs in asked]
-            directions = self._score(np.concatenate(proposed, axis=1))
+            directions = self._score(np.concatenate(proposed, axis=1), thresholds)
             answers = []
             for (generation, _), W in zip(asked, proposed, strict=True):
                 own, directions = directions[: W.shape[1]], directions[W.shape[1] :]
@@ -223,25 +229,48 @@ class LinearEngine:
             return generation, view
         self.choose_ridge(self.factors(everything))
         asked = self._thinned()
-        trained = asked.view([0], totals=table.cells.totals)
+        trained = asked.view([0], totals=table.cells.totals, thresholds=False)
         first = asked.begin(trained, table, start)
         asked.run([(first, trained)], passes, watch)
         self.rounds = asked.rounds
         if first.interrupted:
-            view = self.view(everything)
+            view = self.view(everything, thresholds=False)
             return self._interrupted(asked, first, trained, view), view
-        suffices = asked.labels_suffice(first, trained)
-        # Without an intercept a direction has one threshold, and the search needs many.
-        refines = not suffices and self.setting.intercept and asked.passes_gate(first, trained)
+        larger = self.setting.intercept and asked.larger_set_is_better(first, trained, passes)
         del asked, first, trained  # before the passes over all rows
-        view = self.view(everything)
-        if suffices:
-            return self._only_labels(view, table), view
-        generation = self.begin(view, table, start)
-        self.run([(generation, view)], passes, watch)
-        if refines and not generation.interrupted:
+        view = self.view(everything, thresholds=larger)
+        generation = self.run_until_met(self.begin(view, table, start), view, passes, watch)
+        if larger and not generation.interrupted:
             refine(generation, view)
         return generation, view
+
+    def run_until_met(
+        self, generation: Generation, view: View, passes: int = PASSES, watch: Watch | None = None
+    ) -> Generation:
+        """Generate columns; if they cannot meet the constraints, go on with all thresholds."""
+        self.run([(generation, view)], passes, watch)
+        assert generation.mixture is not None
+        one_threshold = self.setting.intercept and not view.thresholds
+        if one_threshold and generation.mixture.violation > MET and not generation.interrupted:
+            generation = self._with_thresholds(generation, view)
+            self.run([(generation, view)], passes, watch)
+        return generation
+
+    def _with_thresholds(self, before: Generation, view: View) -> Generation:
+        """A generation that goes on with all thresholds of the known directions."""
+        known = view.directions[1:]
+        counted = self.rows.score(np.stack([direction.weights for direction in known], axis=1), losses=False)
+        for k, (direction, new) in enumerate(zip(known, counted, strict=True), start=1):
+            view.directions[k] = replace(direction, edges=new.edges, sums=new.sums)
+        view.thresholds = True
+        families = [
+            Family(direction.sums, family.source, direction)
+            for direction, family in zip(view.directions, before.families, strict=True)
+        ]
+        fitted = [(f, int(np.argmin(np.abs(direction.edges)))) for f, direction in enumerate(view.directions)]
+        generation = Generation(before.table, view.measure, stages=before.stages)
+        generation.begin(families, before.table.cells.label_costs(), [(0, 0), (0, 1), *fitted[1:]])
+        return generation
 
     def _thinned(self) -> LinearEngine:
         """An engine for a sample of the rows, with the same ridge; this engine if there are few rows."""
@@ -257,62 +286,31 @@ class LinearEngine:
         if asked is self:
             view.directions = list(trained.directions)
             return self.go_on(first, view)
-        view.directions += self._score(np.stack([direction.weights for direction in trained.directions[1:]], axis=1))
+        W = np.stack([direction.weights for direction in trained.directions[1:]], axis=1)
+        view.directions += self._score(W, view.thresholds)
         generation = self.begin(view, first.table)
         generation.learn(())
         generation.interrupted = True
         return generation
 
-    def labels_suffice(self, generation: Generation, view: View) -> bool:
-        """Whether the regression of the labels meets the constraints and is as good on some half of the held-out rows.
+    def larger_set_is_better(self, generation: Generation, view: View, passes: int = PASSES) -> bool:
+        """Whether all thresholds and refined directions lower objective plus violation on the held-out rows.
 
-        Only if the objective is the error, which a regression of the labels minimises.
+        It ends after the first step of refining if that lowers nothing. With too few held-out rows per cell, the answer
+        is no.
         """
-        if not _is_error(generation.table):
+        held_out = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
+        if self.rows.shared.total(self.rows.size) * held_out.sum() < self.rows.total * FEWEST * held_out.size:
             return False
-        only = self._only_labels(view, generation.table)
-        halves = self._halves(generation.table)
-        if only.improve().violation > MET:
-            return False
-        return any(_value_on(only, factors) <= _value_on(generation, factors) for factors in halves)
-
-    def _only_labels(self, view: View, table: Table) -> Generation:
-        """A generation with one column: the regression of the labels, at its own threshold."""
-        labels = np.where(table.cells.labels == 1, -1.0, 1.0)
-        generation = Generation(table, view.measure)
-        costs = generation.spread(labels[:, None])
-        for _ in range(LABELS):
-            W = view.propose(costs)
-            if view.settled:
-                break
-            view.directions += self._score(W)
-        best = view.best(costs[:, 0])
-        place = int(np.argmin(np.abs(best.edges)))
-        one = replace(best, edges=best.edges[[place]], sums=best.sums[:, [place]])
-        generation.begin([Family(one.sums, Source.LABELS, one)], labels)
-        generation.learn(())
-        return generation
-
-    def _halves(self, table: Table) -> list[Array]:
-        """Factors to measure on each held-out part alone."""
-        return [self.factors([part], table.cells.totals) for part in range(1, self.parts)]
-
-    def passes_gate(self, generation: Generation, view: View) -> bool:
-        """Refine, and say whether that lowers objective plus violation on each half of the held-out rows.
-
-        It ends after the first step if that lowers nothing. With too few held-out rows per cell, nothing is refined.
-        """
-        totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
-        if self.rows.shared.total(self.rows.size) * totals.sum() < self.rows.total * FEWEST * totals.size:
-            return False
-        halves = self._halves(generation.table)
-        before = [_value_on(generation, factors) for factors in halves]
+        factors = self.factors(range(1, self.parts), generation.table.cells.totals)
+        before = _value_on(generation, factors)
+        generation = self._with_thresholds(generation, view)
+        self.run([(generation, view)], passes)
         for rounds in (1, ROUNDS):
             refine(generation, view, rounds)
-            after = [_value_on(generation, factors) for factors in halves]
-            if sum(after) >= sum(before):
+            if _value_on(generation, factors) >= before:
                 return False
-        return all(one < other for one, other in zip(after, before, strict=True))
+        return True
 
     # -- columns ---------------------------------------------------------------------------------
 
@@ -364,16 +362,6 @@ class LinearEngine:
             wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COUNTED].tolist()
         count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(self.rows.size), 1))
         return sorted(dict.fromkeys(wanted[: max(needed, count)]))
-
-
-def _is_error(table: Table) -> bool:
-    """Whether the objective is the error, up to a factor and a constant: an error costs the same in every row."""
-    if table.atom_weights[0].any():
-        return False
-    alone = np.zeros((table.program.n_multipliers, 1))
-    alone[0] = 1.0
-    costs = table.coefficients(alone)[:, 0] * np.where(table.cells.labels == 1, -1.0, 1.0)
-    return bool(costs.min(initial=np.inf) > 0 and np.ptp(costs) <= 1e-9 * costs.max())
 
 
 def _value_on(generation: Generation, factors: Array) -> float:

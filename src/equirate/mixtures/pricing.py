@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 _TRUSTED = 0.3
 """Trust region: the largest relative change of denominators where ratios are linearised."""
+_PENALTY = 10.0
+"""Price of a violation where the linearised constraints cannot be kept."""
 _BROKEN = 1e-7
 """A larger violation has prices of its own."""
 _SHARES = (0.02, 0.2)
@@ -32,7 +34,11 @@ def local_prices(programme: MixtureProgramme, mu: Array) -> list[Array]:
         programme.aim_at_violation()
         prices += _solved(programme, 0.0)
     programme.aim_at_objective(violation + FEASIBLE)
-    return prices + _solved(programme, 1.0)
+    solved = _solved(programme, 1.0)
+    if not solved:  # a denominator below its floor, where no linearisation keeps the constraints
+        programme.aim_at_merit(_PENALTY)
+        solved = _solved(programme, 1.0)
+    return prices + solved
 
 
 def _solved(programme: MixtureProgramme, weight: float) -> list[Array]:

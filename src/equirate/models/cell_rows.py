@@ -279,8 +279,11 @@ class CellRows:
 
     # -- a pass ----------------------------------------------------------------------------------
 
-    def score(self, W: Array, *, losses: bool = True) -> list[Direction]:
-        """Pass over the rows once, for weights (width, directions); without ``losses``, count thresholds alone."""
+    def score(self, W: Array, *, losses: bool = True, thresholds: bool = True) -> list[Direction]:
+        """Pass over the rows once, for weights (width, directions).
+
+        Without ``losses``, only rows are counted; without ``thresholds``, only those with a positive score.
+        """
         low = W.astype(np.float32)
         K, Z = W.shape[1], self._score_array(W.shape[1])
         lost: tuple[Array | None, ...] = (None, None, None)
@@ -292,7 +295,7 @@ class CellRows:
             self._scored(low, Z)
         found = []
         for k in range(K):
-            edges, above = self._counted(Z[k])
+            edges, above = self._counted(Z[k]) if thresholds else self._positive(Z[k])
             own = [None if part is None else part[k] for part in lost]
             found.append(Direction(low[:, k].astype(float), edges, above, *own))
         return found
@@ -301,17 +304,6 @@ class CellRows:
         """Memory for the scores of all rows: a file where the features lie in one."""
         shape = directions, self.size
         return scratch(shape, np.float32) if is_mapped(self.X) else np.empty(shape, np.float32)
-
-    def at_zero(self, direction: Direction) -> Direction:
-        """The same direction with the one threshold that a score without an intercept has: 0."""
-        z = self._all_scores(direction.weights)
-        (sums,) = self.shared.add(self._by_cell((z > 0).astype(np.int32), 2)[:, 1:].astype(float))
-        return replace(direction, edges=np.zeros(1), sums=sums)
-
-    def _all_scores(self, weights: Array) -> Single:
-        Z: Single = np.empty((1, self.size), np.float32)
-        self._scored(weights.astype(np.float32)[:, None], Z)
-        return np.asarray(Z[0])
 
     def bent(self, W: Array) -> Array:
         """Sums by cell of p (1 - p) x, the slope of the smoothed counts: (directions, cells, width)."""
@@ -471,6 +463,11 @@ class CellRows:
         sums[:, 0] = below[:, -1]
         np.subtract(below[:, -1:], below[:, :-1], out=sums[:, 1:])
         return edges, sums
+
+    def _positive(self, z: Single) -> tuple[Array, Array]:
+        """The threshold 0, and the weighted number of rows of each cell above it."""
+        (sums,) = self.shared.add(self._by_cell((z > 0).astype(np.int32), 2)[:, 1:].astype(float))
+        return np.zeros(1), sums
 
     def _by_cell(self, place: NDArray[np.int32], count: int) -> NDArray[Any]:
         """Weighted number of rows by cell and place: whole numbers where rows have no weights."""

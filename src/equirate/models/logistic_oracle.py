@@ -64,12 +64,15 @@ class View:
         Factor of every cell where directions are trained, and where their classifiers are counted.
     penalty
         Ridge on every weight, the intercept last.
+    thresholds
+        Whether all thresholds of a direction are classifiers, or only the regression's own: a score of 0.
     """
 
     rows: CellRows
     train: Array
     measure: Array
     penalty: Array
+    thresholds: bool = True
     directions: list[Direction] = field(default_factory=list)
     settled: bool = False
     """Whether the last answer was close to the solution of the regression."""
