@@ -490,7 +490,7 @@ def test_of_many_rows_some_are_asked_what_is_kept(stop_at, monkeypatch):
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
         clf = eq.RateClassifier(problem.objective, problem.constraints, random_state=0, on_interrupt="keep")
         clf.fit(X, y, sensitive_features=attributes)
-    assert asked == ([1000] if stop_at else [1000, 4000])
+    assert asked == ([1000] if stop_at else [1000, 1000, 4000])  # with one threshold, with all, and all rows
     sample = Sample.of(X, y, attributes)
     evaluation = Evaluation.of(problem, sample.examples, clf.predict_pmf(X)[:, 1])
     assert evaluation.objective == pytest.approx(clf.status_.objective, abs=1e-12)  # counted on all rows
