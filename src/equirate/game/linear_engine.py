@@ -31,7 +31,7 @@ from ..models.logistic_oracle import FEW, FREE, RIDGES, View, choose_ridge
 from ..models.messages import Family
 from ..problem.table import Table
 from .column_generation import PASSES, Generation, generate
-from .refining import ROUNDS, refine
+from .refining import refine
 
 Array = NDArray[np.float64]
 Watch = Callable[[Sequence[Generation]], Any]
@@ -296,8 +296,8 @@ class LinearEngine:
     def larger_set_is_better(self, generation: Generation, view: View, passes: int = PASSES) -> bool:
         """Whether all thresholds and refined directions lower objective plus violation on the held-out rows.
 
-        It ends after the first step of refining if that lowers nothing. With too few held-out rows per cell, the answer
-        is no.
+        The first answer is that of the known directions and one step of refining. With too few held-out rows per cell,
+        the answer is no.
         """
         held_out = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
         if self.rows.shared.total(self.rows.size) * held_out.sum() < self.rows.total * FEWEST * held_out.size:
@@ -305,12 +305,12 @@ class LinearEngine:
         factors = self.factors(range(1, self.parts), generation.table.cells.totals)
         before = _value_on(generation, factors)
         generation = self._with_thresholds(generation, view)
+        refine(generation, view, 1)
+        if _value_on(generation, factors) >= before:
+            return False
         self.run([(generation, view)], passes)
-        for rounds in (1, ROUNDS):
-            refine(generation, view, rounds)
-            if _value_on(generation, factors) >= before:
-                return False
-        return True
+        refine(generation, view)
+        return _value_on(generation, factors) < before
 
     # -- columns ---------------------------------------------------------------------------------
 
