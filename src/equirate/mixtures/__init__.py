@@ -38,7 +38,7 @@ from .branching import MOST_RATIOS, Search
 from .columns import Columns, Source
 from .margins import Margins
 from .master import Master, Mixture
-from .polishing import best_mixture, polish_weights
+from .polishing import polish_weights
 from .programme import Cut, judged
 from .ratios import PENALTY
 from .shrinking import Weights, best_index, shrink_weights
@@ -59,7 +59,6 @@ __all__ = [
     "best_by_ranks",
     "best_by_violation",
     "best_index",
-    "best_mixture",
     "best_priced",
     "best_with_margins",
     "judged",

@@ -72,30 +72,3 @@ def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
     objective, violation = columns.judge(mu)
     value = violation if room is None else objective + _PRICE * max(violation - room, 0.0)
     return np.inf if np.isnan(value) else value
-
-
-class Priced(NamedTuple):
-    """The best mixture of columns, its value, and its prices (duals)."""
-
-    weights: Array
-    value: float
-    """Minimised objective plus the price of the violation."""
-    multipliers: Array
-    """Duals of constraints and couplings."""
-
-
-def priced(columns: MixtureProgramme, penalty: float, tolerance: float) -> Priced | None:
-    """Minimise objective + penalty * violation, with the duals; None where the programme has no solution."""
-    columns.aim_at_merit(penalty)
-    best: Priced | None = None
-    for _ in range(60):
-        solved = columns.solve()
-        if solved is None:
-            break
-        mu, others, lower = solved
-        value = columns.merit(mu, penalty)
-        best = Priced(mu, value, columns.duals) if best is None or value < best.value else best
-        best = best._replace(multipliers=columns.duals)
-        if best.value - lower <= tolerance * (1 + abs(lower)) or not columns.cut_off(others, mu):
-            break
-    return best

@@ -15,7 +15,6 @@ from ..problem.table import Table
 from . import branching, convex, ratios
 from .black_boxes import best_for_black_boxes
 from .branching import Effort, Search
-from .convex import Priced
 from .margins import MarginProgramme, Margins
 from .programme import Cut, MixtureProgramme, basic
 from .shrinking import Weights
@@ -116,12 +115,3 @@ def _global(columns: MixtureProgramme, local: Weights, rounds: int, tolerance: f
 def known(bound: float) -> float | None:
     """The bound, or None if it is not finite."""
     return bound if np.isfinite(bound) else None
-
-
-def best_mixture(table: Table, rows: Array, penalty: float, tolerance: float, cuts: list[Cut]) -> Priced | None:
-    """Minimise objective + penalty * violation over mixtures of columns, with the duals; for convex problems.
-
-    ``rows`` and ``cuts`` are as in `polish_weights`. None where the programme has no solution.
-    """
-    columns = MixtureProgramme(table, rows, cuts, np.full(rows.shape[1], 1 / rows.shape[1]))
-    return convex.priced(columns, penalty, tolerance)

@@ -211,7 +211,6 @@ class MixtureProgramme:
         if solved is None:
             return None
         self.prices = -solved.duals[: self.j + self.s]
-        self.duals = np.maximum(self.prices, 0.0)
         return solved.weights, solved.others, solved.value
 
     # -- ratios ----------------------------------------------------------------------------------
