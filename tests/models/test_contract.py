@@ -279,7 +279,7 @@ def test_a_multiplier_player_of_ones_own_gets_the_step_it_was_given():
     seen = []
 
     class Own(MultiplierPlayer[Multipliers]):
-        def start(self, table, count, exact=False):
+        def start(self, table, count):
             return Multipliers(np.ones((table.program.n_multipliers, count)))
 
         def learn(self, state, table, rows, residual, rate, t):

@@ -24,10 +24,9 @@ from .._core.interrupts import may_end_early
 from ..mixtures import largest, values
 from ..models.contract import Learner
 from ..models.messages import Asked, Seen
-from ..players.model import ModelPlayer
-from ..players.multipliers import MultiplierPlayer, arguments
-from ..players.slack import SlackPlayer
+from ..players.multipliers import arguments
 from ..problem.table import Table
+from .algorithms import Algorithm
 from .pausing import kept_by_peers
 from .record import Record, Start
 
@@ -86,20 +85,10 @@ class Rules:
         return len(self.theta_rate)
 
 
-@dataclass(frozen=True)
-class Players:
-    """The three strategies of a game; ``exact`` says whether the model's best responses are exact optima."""
-
-    slack: SlackPlayer
-    multipliers: MultiplierPlayer[Any]
-    model: ModelPlayer
-    exact: bool = False
-
-
 def play(
     table: Table,
     learner: Learner,
-    players: Players,
+    algorithm: Algorithm,
     rules: Rules,
     progress: Progress | None = None,
     training: Table | None = None,
@@ -114,7 +103,7 @@ def play(
     an array of configurations ends only these.
     """
     record = Record(rules.count)
-    game = Game(table, table if training is None else training, learner, players, rules, record)
+    game = Game(table, table if training is None else training, learner, algorithm, rules, record)
     if start is not None:
         game.start_from(start)
     keeper = learner.keeper or kept_by_peers(game)
@@ -132,7 +121,7 @@ def play(
                 wish = progress(game.moment(t)) if recorded and progress is not None else None
                 if isinstance(wish, np.ndarray) and len(wish):
                     game.retire(wish, t)
-                over = wish is True or (recorded and players.multipliers.settled(game.multipliers))
+                over = wish is True or (recorded and algorithm.multipliers.settled(game.multipliers))
                 if keeper is not None:
                     keeper.keep(game, progress, t, over or t == rules.n_rounds)
                 if over:
@@ -160,15 +149,15 @@ class Game:
     """The state of a play and the steps of one round."""
 
     def __init__(
-        self, table: Table, training: Table, learner: Learner, players: Players, rules: Rules, record: Record
+        self, table: Table, training: Table, learner: Learner, algorithm: Algorithm, rules: Rules, record: Record
     ) -> None:
         self.table, self.training = table, training
-        self.learner, self.players, self.rules, self.record = learner, players, rules, record
+        self.learner, self.algorithm, self.rules, self.record = learner, algorithm, rules, record
         self.active, self.every, self.stored = np.arange(rules.count), rules.record_every, 0
         self.levels = rules.levels
         self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
-        self.slacks = players.slack.start(table, rules.count)
-        self.multipliers = players.multipliers.start(table, rules.count, players.exact)
+        self.slacks = algorithm.slack.start(table, rules.count)
+        self.multipliers = algorithm.multipliers.start(table, rules.count)
         self.n = table.program.n_multipliers
         zeros = np.zeros((self.n, rules.count))
         record.residual_sum, record.multiplier_sum = zeros.copy(), zeros.copy()
@@ -193,18 +182,18 @@ class Game:
 
     def begin(self, recorded: bool) -> Turn:
         """Let the slack answer the multipliers, and compute the request to the model."""
-        table, players = self.table, self.players
+        table, algorithm = self.table, self.algorithm
         lam = self.multipliers.lam
-        self.slacks = players.slack.answer(self.slacks, table, lam)
+        self.slacks = algorithm.slack.answer(self.slacks, table, lam)
         implied = self.multipliers.slacks
         xi = self.slacks.xi if implied is None else implied
-        direct = players.slack.direct(self.slacks, table, lam)
+        direct = algorithm.slack.direct(self.slacks, table, lam)
         full = np.concatenate([lam, direct]) if len(direct) else lam
         return Turn(lam, xi, full, self.request(full, recorded))
 
     def end(self, turn: Turn, seen: Seen, t: int, recorded: bool) -> None:
         """Update all players with the answer of the model."""
-        table, players = self.table, self.players
+        table, algorithm = self.table, self.algorithm
         lam, xi, full = turn.lam, turn.xi, turn.full
         rows = table.rows(seen.sums, self.levels)
         learnt_from = rows if seen.bounds is None else self._bounded(seen.bounds, t)
@@ -213,19 +202,21 @@ class Game:
         self._add_up(t, rows, lam, full, residual, learnt)
         if recorded:
             self.remember(t, seen, lam, xi, (lam * residual).sum(0))
-        if not players.model.responds:
+        if not algorithm.model.responds:
             self.learner.advance(self.theta_rate)
-        self.slacks = players.slack.learn(self.slacks, table, lam, rows, self.slack_rate)
-        self.multipliers = players.multipliers.learn(self.multipliers, table, learnt_from, learnt, self.lambda_rate, t)
+        self.slacks = algorithm.slack.learn(self.slacks, table, lam, rows, self.slack_rate)
+        self.multipliers = algorithm.multipliers.learn(
+            self.multipliers, table, learnt_from, learnt, self.lambda_rate, t
+        )
         if self.multipliers.left is not None:
             self._leave(self.multipliers.left, t)
 
     def request(self, full: Array, recorded: bool) -> Asked:
         """The request to the model: costs per cell of its training data."""
-        model, training = self.players.model, self.training
+        model, training = self.algorithm.model, self.training
         up, down = model.split(training, full, self.levels)
         losses = {name: coefficient[:, None] * full[0] for name, coefficient in training.loss.items()}
-        bounded = self.players.multipliers.sees_bounds and not model.responds
+        bounded = self.algorithm.multipliers.sees_bounds and not model.responds
         return Asked(model.responds, up, down, model.bounds, losses, bounded, recorded)
 
     def residual_of(self, rows: Array, xi: Array) -> Array:
@@ -270,7 +261,7 @@ class Game:
             ("multipliers", lam),
             ("slacks", xi),
             ("lagrangian", value),
-            ("shares", self.players.multipliers.share(self.multipliers, t)),
+            ("shares", self.algorithm.multipliers.share(self.multipliers, t)),
         ):
             getattr(record, name).append(self._wide(array))
         self.stored += getattr(record.snapshots[-1], "nbytes", 0)

@@ -231,7 +231,7 @@ def solve_on(
     progress = options.progress
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
     try:
-        record = play(table, learner, chosen.players(can.exact), rules, watch, training, options.start)
+        record = play(table, learner, chosen, rules, watch, training, options.start)
     finally:
         if isinstance(watch, ProgressLine):
             watch.end()

@@ -103,8 +103,8 @@ class MultiplierPlayer(Generic[S]):
         """The step size of the player's theorem; ``bounds`` are those on the residuals (constraints, couplings)."""
         raise AlgorithmError(f'{type(self).__name__} has no theorem here: give lambda_step a number, not "theory"')
 
-    def start(self, table: Table, count: int, exact: bool = False) -> S:
-        """Return the state before the first round; ``exact`` says whether the model answers exactly."""
+    def start(self, table: Table, count: int) -> S:
+        """Return the state before the first round."""
         raise NotImplementedError
 
     def learn(self, state: S, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> S:
@@ -175,7 +175,7 @@ class Ascent(Ascending[AscentState]):
         """eta_lambda = kappa / (B_lambda sqrt(2 T))."""
         return self.radius / (max(float(np.linalg.norm(bounds)), 1e-9) * math.sqrt(2 * rounds))
 
-    def start(self, table: Table, count: int, exact: bool = False) -> AscentState:
+    def start(self, table: Table, count: int) -> AscentState:
         """Begin as ``initial`` says."""
         if self.initial is None:
             lam = middle_leader(table, count)
@@ -215,7 +215,7 @@ class FollowTheLeader(MultiplierPlayer[LeaderState]):
         """None."""
         return False
 
-    def start(self, table: Table, count: int, exact: bool = False) -> LeaderState:
+    def start(self, table: Table, count: int) -> LeaderState:
         """Begin at the gradient at the rates of the classifier that predicts 0 for everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         xi, _ = arguments(table, rows)
@@ -256,7 +256,7 @@ class OuterAscent(Ascending[OuterState]):
         norm = max(float(np.linalg.norm(bounds[:n_constraints])), 1e-9)
         return self.radius / (norm * math.sqrt(2 * max(self.runs(rounds), 1)))
 
-    def start(self, table: Table, count: int, exact: bool = False) -> OuterState:
+    def start(self, table: Table, count: int) -> OuterState:
         """Begin with no weight on the constraints, at the classifier that predicts 0 for everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         outer = np.zeros((table.program.n_constraints, count))
@@ -320,7 +320,7 @@ class Following(Ascending[FollowingState]):
     memory: float = 10.0
     edge: float = 0.01
 
-    def start(self, table: Table, count: int, exact: bool = False) -> FollowingState:
+    def start(self, table: Table, count: int) -> FollowingState:
         """Begin in the middle of the boxes, with no weight on constraints."""
         xi = middle(table, count)
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
@@ -374,7 +374,7 @@ class SwapRegret(MultiplierPlayer[SwapState]):
         m = max(1 + len(bounds), 2)
         return math.sqrt(m * math.log(m) / rounds) / max(float(bounds.max(initial=0.0)), 1e-9)
 
-    def start(self, table: Table, count: int, exact: bool = False) -> SwapState:
+    def start(self, table: Table, count: int) -> SwapState:
         """Begin uniform."""
         m = table.program.n_multipliers
         return SwapState(np.full((m, count), 1 / m), np.full((m, m, count), 1 / m))

@@ -196,8 +196,7 @@ class RateGame:
         self.shelf = Shelf(memory, folder)
         self.ledger = Ledger(self.cells, 1)
         self.user_module = _UserModule(self)
-        players = self.algorithm.players(exact=False)
-        self.game = Game(self.table, training, self.user_module, players, self.rules, Record(1))
+        self.game = Game(self.table, training, self.user_module, self.algorithm, self.rules, Record(1))
         self.pairs = partners(self.trained) if logit_adjusted else None
         self.factors: Array | None = None
         self.batch_size = 0
