@@ -36,9 +36,16 @@ from typing import Any
 
 from .._core.errors import AlgorithmError, EquirateError
 from ..language.curvature import Curvature
-from ..players.duals import MasterDuals
 from ..players.model import Descend, ModelPlayer, Respond
-from ..players.multipliers import Ascent, Following, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
+from ..players.multipliers import (
+    Ascent,
+    Following,
+    FollowTheLeader,
+    MasterDuals,
+    MultiplierPlayer,
+    OuterAscent,
+    SwapRegret,
+)
 from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
 from ..problem.canonical import Program, RatioForm, canonicalize
 from ..problem.problem import Problem

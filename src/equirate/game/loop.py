@@ -121,7 +121,7 @@ def play(
                 wish = progress(game.moment(t)) if recorded and progress is not None else None
                 if isinstance(wish, np.ndarray) and len(wish):
                     game.retire(wish, t)
-                over = wish is True or (recorded and algorithm.multipliers.settled(game.multipliers))
+                over = wish is True
                 if keeper is not None:
                     keeper.keep(game, progress, t, over or t == rules.n_rounds)
                 if over:
@@ -217,7 +217,7 @@ class Game:
         up, down = model.split(training, full, self.levels)
         losses = {name: coefficient[:, None] * full[0] for name, coefficient in training.loss.items()}
         bounded = self.algorithm.multipliers.sees_bounds and not model.responds
-        return Asked(model.responds, up, down, model.bounds, losses, bounded, recorded)
+        return Asked(model.responds, up, down, model.surrogate, losses, bounded, recorded)
 
     def residual_of(self, rows: Array, xi: Array) -> Array:
         """Gradient of the Lagrangian (without the objective's ordinary losses) with respect to the multipliers."""

@@ -227,7 +227,7 @@ def solve_on(
     share = 1.0 if chosen.responds else pace.share
     rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
     seeds = [setting["seed"] for setting in grid]
-    learner = model.bind(rows, rules.count, chosen.model.rule, seeds)
+    learner = model.bind(rows, rules.count, chosen.model.step, seeds)
     progress = options.progress
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
     try:

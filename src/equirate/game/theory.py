@@ -139,7 +139,7 @@ def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int, 
     squares = np.asarray((X.power(2) if sparse else X**2).sum(axis=1), dtype=np.float64).ravel()
     norms = np.sqrt(squares + (1.0 if linear.intercept else 0.0))
     lengths = table.cells.sums(norms[:, None])[:, 0]
-    slope = algorithm.model.bounds.slope_bound
+    slope = algorithm.model.surrogate.slope_bound
     rows = slope * np.asarray(abs(table.matrix) @ lengths)[: table.program.n_multipliers]
     losses = sum(float(np.abs(coefficient) @ lengths) for coefficient in table.loss.values())  # slopes of at most 1
     weight = algorithm.multipliers.most

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,43 +53,27 @@ S = TypeVar("S", bound=Multipliers)
 class MultiplierPlayer(Generic[S]):
     """Base of the strategies, and the interface for new ones.
 
-    `start` and `learn` are the strategy. The properties declare what the player needs and provides: whether it takes
-    steps (and so a step size), whether it plays the objective's multiplier too, how large the multipliers get, and
-    whether its regret is known. ``sees_bounds`` says whether it sees the model's surrogate bounds instead
-    of the true rates.
+    `start` and `learn` are the strategy. The attributes declare what the player needs and provides. ``sees_bounds``
+    says whether it sees the model's surrogate bounds instead of the true rates.
     """
 
     sees_bounds: bool = False
 
-    @property
-    def takes_steps(self) -> bool:
-        """Whether the player uses the multipliers' step size."""
-        return True
-
-    @property
-    def plays_objective(self) -> bool:
-        """Whether the objective's multiplier is played, too, instead of being 1."""
-        return False
+    takes_steps: ClassVar[bool] = True
+    """Whether the player uses the multipliers' step size."""
+    plays_objective: ClassVar[bool] = False
+    """Whether the objective's multiplier is played, too, instead of being 1."""
+    has_radius: ClassVar[bool] = False
+    """Whether the player projects on a radius that can be set (`within`)."""
+    has_regret: ClassVar[bool] = False
+    """Whether the player's theorem bounds the regret against the best fixed multipliers."""
+    learns_couplings: ClassVar[bool] = True
+    """Whether the multipliers of couplings take steps of their own."""
 
     @property
     def most(self) -> float:
         """Bound on the sum of the multipliers, without the objective's."""
         return 1.0
-
-    @property
-    def has_radius(self) -> bool:
-        """Whether the player projects on a radius that can be set (`within`)."""
-        return False
-
-    @property
-    def has_regret(self) -> bool:
-        """Whether the player's theorem bounds the regret against the best fixed multipliers."""
-        return False
-
-    @property
-    def learns_couplings(self) -> bool:
-        """Whether the multipliers of couplings take steps of their own."""
-        return True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """The same player with another step rule, where it has one."""
@@ -115,10 +99,6 @@ class MultiplierPlayer(Generic[S]):
         """Return the unnormalised weight of this round's classifier in the output that the theorem is about."""
         return np.ones(state.lam.shape[1])
 
-    def settled(self, state: S) -> bool:
-        """Whether further rounds would change nothing."""
-        return False
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ascending(MultiplierPlayer[S]):
@@ -127,15 +107,12 @@ class Ascending(MultiplierPlayer[S]):
     step: StepRule[Any] = ADAM
     radius: float = 100.0
 
+    has_radius: ClassVar[bool] = True
+
     @property
     def most(self) -> float:
         """The radius of the projection."""
         return self.radius
-
-    @property
-    def has_radius(self) -> bool:
-        """Yes."""
-        return True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """Ascend by another rule."""
@@ -166,10 +143,7 @@ class Ascent(Ascending[AscentState]):
     floor: float = 1e-4
     initial: float | None = None
 
-    @property
-    def has_regret(self) -> bool:
-        """That of online gradient ascent."""
-        return True
+    has_regret: ClassVar[bool] = True  # that of online gradient ascent
 
     def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
         """eta_lambda = kappa / (B_lambda sqrt(2 T))."""
@@ -210,10 +184,7 @@ class LeaderState(Multipliers):
 class FollowTheLeader(MultiplierPlayer[LeaderState]):
     """The multipliers that would have been best so far: the gradient at the average of the rates."""
 
-    @property
-    def takes_steps(self) -> bool:
-        """None."""
-        return False
+    takes_steps: ClassVar[bool] = False
 
     def start(self, table: Table, count: int) -> LeaderState:
         """Begin at the gradient at the rates of the classifier that predicts 0 for everybody."""
@@ -320,16 +291,13 @@ class Following(Ascending[FollowingState]):
     memory: float = 10.0
     edge: float = 0.01
 
+    learns_couplings: ClassVar[bool] = False
+
     def start(self, table: Table, count: int) -> FollowingState:
         """Begin in the middle of the boxes, with no weight on constraints."""
         xi = middle(table, count)
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         return FollowingState(leader(table, xi), rows, self.step.start(rows[1:].shape), slacks=xi)
-
-    @property
-    def learns_couplings(self) -> bool:
-        """They follow."""
-        return False
 
     def learn(
         self, state: FollowingState, table: Table, rows: Array, residual: Array, rate: Array, t: int
@@ -364,10 +332,7 @@ class SwapRegret(MultiplierPlayer[SwapState]):
     The rate is constant: with one that shrinks like 1/sqrt(t), six of the tests of its theorem were not met.
     """
 
-    @property
-    def plays_objective(self) -> bool:
-        """As one entry of the distribution."""
-        return True
+    plays_objective: ClassVar[bool] = True
 
     def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
         """sqrt(m log m / (T B^2)), B in the sup-norm."""
@@ -392,6 +357,11 @@ class SwapRegret(MultiplierPlayer[SwapState]):
         """Weight of the objective: the theorem's output favours rounds in which the constraints were satisfied."""
         weight: Array = state.lam[0].copy()
         return weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class MasterDuals(MultiplierPlayer[Any]):
+    """The duals of the best mixture so far, which `game.column_generation` solves for, without steps or learning."""
 
 
 def project(points: Array, radius: float) -> Array:

@@ -10,7 +10,7 @@ own: the multipliers of follow-the-leader determine it).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,19 +49,11 @@ class Slacks(State):
 class SlackPlayer:
     """Base of the strategies.
 
-    ``takes_steps`` says whether the player moves by a step rule and uses the slack's step size; ``answers_best``
-    whether its slacks minimise the Lagrangian in every round, so that the Lagrangian bounds the optimum from below.
+    ``answers_best`` says whether the slacks minimise the Lagrangian in every round, so that the Lagrangian bounds the
+    optimum from below.
     """
 
-    @property
-    def takes_steps(self) -> bool:
-        """Whether the player moves by a step rule."""
-        return False
-
-    @property
-    def answers_best(self) -> bool:
-        """Whether the slacks minimise the Lagrangian in every round."""
-        return False
+    answers_best: ClassVar[bool] = False
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """The same player with another step rule, where it has one."""
@@ -86,12 +78,9 @@ class SlackPlayer:
 
 @dataclass(frozen=True)
 class ImpliedSlack(SlackPlayer):
-    """No slack of its own: follow-the-leader has minimised over it."""
+    """No slack of its own: follow-the-leader has minimised over it, and its multipliers are the gradient there."""
 
-    @property
-    def answers_best(self) -> bool:
-        """Follow-the-leader's multipliers are the gradient there."""
-        return True
+    answers_best: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -100,15 +89,7 @@ class BestSlack(SlackPlayer):
 
     step: StepRule[Any] = ADAM
 
-    @property
-    def takes_steps(self) -> bool:
-        """On u, in biconvex form."""
-        return True
-
-    @property
-    def answers_best(self) -> bool:
-        """Exactly."""
-        return True
+    answers_best: ClassVar[bool] = True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """Move on u by another rule."""
@@ -185,11 +166,6 @@ class DescendingSlack(SlackPlayer):
     """Projected gradient steps on L1, inside the box."""
 
     step: StepRule[Any] = ADAM
-
-    @property
-    def takes_steps(self) -> bool:
-        """Every round."""
-        return True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """Move by another rule."""

@@ -155,8 +155,8 @@ class Damped(StepRule[DampedState]):
         return step, DampedState(state.t + 1, gradient.copy(), same)
 
 
-ADAM = Adam()
-STEPS: dict[str, StepRule[Any]] = {"plain": Plain(), "sqrt": InverseRoot(), "adam": ADAM}
+PLAIN, ADAM = Plain(), Adam()
+STEPS: dict[str, StepRule[Any]] = {"plain": PLAIN, "sqrt": InverseRoot(), "adam": ADAM}
 
 
 def step_named(name: str | StepRule[Any]) -> StepRule[Any]:

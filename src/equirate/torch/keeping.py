@@ -156,7 +156,7 @@ def fingerprint(learner: TorchLearner, game: Any) -> dict[str, str]:
         "rows": data.hexdigest(),
         "features": hashlib.sha256(inputs).hexdigest(),
         "module": repr(shapes),
-        "settings": repr((sorted(settings.items()), steps, players.model.bounds.name, kinds)),
+        "settings": repr((sorted(settings.items()), steps, players.model.surrogate.name, kinds)),
     }
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in named.items()}
 
