@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .linear import FEASIBLE
 from .programme import MixtureProgramme
 
 Array = NDArray[np.float64]
@@ -30,25 +29,18 @@ class ConvexSolution(NamedTuple):
     value: float
     bound: float
 
-
-def least_violation(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> ConvexSolution:
-    """The mixture with the smallest violation."""
-    columns.aim_at_violation()
-    return _cut_until_right(columns, start, None, rounds, tolerance)
-
-
-def least_objective(
-    columns: MixtureProgramme, start: Array, room: float, rounds: int, tolerance: float
-) -> ConvexSolution:
-    """The mixture with the smallest objective among those with a violation of at most ``room``."""
-    columns.aim_at_objective(room + FEASIBLE)
-    return _cut_until_right(columns, start, room, rounds, tolerance)
+    @property
+    def known_bound(self) -> float | None:
+        """The bound, or None if it is not finite."""
+        return self.bound if np.isfinite(self.bound) else None
 
 
-def _cut_until_right(
-    columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float
-) -> ConvexSolution:
-    """Solve, cut the atoms that are underestimated, and solve again; also try mixtures on the way to the solution."""
+def best(columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float) -> ConvexSolution:
+    """The mixture with the smallest objective and violation at most ``room``; if that is None, smallest violation.
+
+    Solves, cuts the atoms that are underestimated, and solves again; also tries mixtures on the way to the solution.
+    """
+    columns.aim(room)
     mu, best, bound = start, _value(columns, start, room), -np.inf
     for _ in range(rounds):
         solved = columns.solve()

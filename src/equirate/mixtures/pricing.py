@@ -16,10 +16,10 @@ from .programme import MixtureProgramme
 
 Array = NDArray[np.float64]
 
+BROKEN = 1e-7
+"""A larger violation has prices of its own."""
 _TRUSTED = 0.3
 """Trust region: the largest relative change of denominators where ratios are linearised."""
-_BROKEN = 1e-7
-"""A larger violation has prices of its own."""
 _SHARES = (0.02, 0.2)
 """Steps of the finite differences of a black box, relative to the range of each argument."""
 
@@ -28,21 +28,21 @@ def local_prices(programme: MixtureProgramme, mu: Array) -> list[Array]:
     """Prices with ratios linearised at a mixture: for the violation, if there is one, and for the objective."""
     programme.near(mu, _TRUSTED)
     violation, prices = programme.judge(mu)[1], []
-    if violation > _BROKEN:
-        programme.aim_at_violation()
-        prices += _solved(programme, 0.0)
-    programme.aim_at_objective(violation + FEASIBLE)
-    return prices + _solved(programme, 1.0)
+    if violation > BROKEN:
+        prices += _prices(programme, None)
+    return prices + _prices(programme, violation)
 
 
-def _solved(programme: MixtureProgramme, weight: float) -> list[Array]:
+def _prices(programme: MixtureProgramme, room: float | None) -> list[Array]:
+    """Prices of the objective with a violation of at most ``room``; of the violation if that is None."""
+    programme.aim(room)
     for _ in range(8):
         solved = programme.solve()
         if solved is None:
             return []
         if not programme.cut_off(solved[1]):
             break
-    return [np.concatenate([[weight], programme.prices])]
+    return [np.concatenate([[0.0 if room is None else 1.0], programme.prices])]
 
 
 def black_box_prices(table: Table, rows: Array, mu: Array) -> list[Array]:
