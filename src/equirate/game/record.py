@@ -60,8 +60,9 @@ class Record:
     dual_bound: Array = field(default_factory=lambda: np.zeros(0))
     """Largest Lagrangian so far: a lower bound on the optimum if slack and model both best-respond."""
 
-    def columns(self, rates: Array, losses: Array) -> Columns:
-        """Every iterate as a column; ``rates`` and ``losses`` are (recorded rounds, quantity, configurations)."""
+    def columns(self) -> Columns:
+        """Every iterate as a column."""
+        rates, losses = self.stacked("rates"), self.stacked("losses")
         rounds = np.concatenate([np.full(len(active), t) for t, active in enumerate(self.actives)]).astype(np.intp)
         place = np.concatenate([np.arange(len(active)) for active in self.actives]).astype(np.intp)
         configuration = np.concatenate(self.actives).astype(np.intp)

@@ -25,7 +25,7 @@ from ..models.contract import Learner
 from ..models.members import Members
 from ..models.rows import Rows
 from ..players.losses import loss_values
-from ..problem.canonical import canonicalize
+from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import Algorithm, Output
@@ -87,6 +87,32 @@ class Solution:
     exact: bool = False
     play: Play | None = None
     course: Course | None = None
+
+    @classmethod
+    def of_play(
+        cls, play: Play, algorithm: Algorithm, learner: Learner, tolerance: float, exact: bool = False
+    ) -> Solution:
+        """The solution of a game: its iterates as columns, judged by the problem as the user wrote it.
+
+        Parameters
+        ----------
+        play
+            The game that was played.
+        algorithm, learner, tolerance, exact
+            As for `Solution`.
+
+        Returns
+        -------
+        Solution
+            The iterates and how they were found.
+        """
+        table, record = play.table, play.record
+        problem, judge, columns = table.program.problem, table, record.columns()
+        if algorithm.form is not RatioForm.SLACK:  # the same rates, in another order
+            judge = make_table(canonicalize(problem), table.examples, table.cells)
+            known = {rate.key: k for k, rate in enumerate(table.program.rates)}
+            columns = columns.measured(columns.rates[[known[rate.key] for rate in judge.program.rates]])
+        return cls(problem, algorithm, judge, columns, learner, tuple(record.snapshots), tolerance, exact, play)
 
     # -- the game --------------------------------------------------------------------------------
 
@@ -424,22 +450,7 @@ class Solution:
 
     @cached_property
     def _polished(self) -> Classifier:
-        return least_broken(self, self.locally_best(Search(programmes=PROGRAMMES)))
-
-    def locally_best(self, search: Search | None = None) -> Classifier:
-        """The best mixture of all columns, within the limits of ``search`` for ratios.
-
-        Parameters
-        ----------
-        search
-            Limits of the search for the global optimum; None for a local optimum.
-
-        Returns
-        -------
-        Classifier
-            The mixture.
-        """
-        return self._polish(self._of(None), search)
+        return least_broken(self, self._polish(self._of(None), Search(programmes=PROGRAMMES)))
 
     def _polish(self, chosen: NDArray[np.intp], search: Search | None) -> Classifier:
         mixture = best(self.judge, self.columns.where(chosen), search)
@@ -466,8 +477,7 @@ class Solution:
         alive = np.unique(self.columns.configuration[self.columns.source == Source.PLAYED]).tolist()
         parts = [(self.columns.where(chosen), weights) for chosen, weights in map(self._shares, alive)]
         mixed = [np.stack([getattr(part, name) @ w for part, w in parts], axis=1) for name in ("rates", "losses")]
-        count = len(alive)
-        mixtures = Columns.of(mixed[0], Source.PLAYED, np.zeros((count, 2), dtype=np.intp)).measured(*mixed)
+        mixtures = Columns.of(mixed[0], Source.PLAYED).measured(*mixed)
         return int(alive[best_by_ranks(self.judge, mixtures)])
 
     def _shares(self, configuration: int | None) -> tuple[NDArray[np.intp], Array]:

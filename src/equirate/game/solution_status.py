@@ -31,7 +31,7 @@ def status_of_solution(solution: Solution) -> Status:
     feasible = violation <= solution.tolerance
     bound, over = _bound(solution, best) if feasible else (None, None)
     conflict = None if feasible else conflict_of(solution)
-    record = None if solution.play is None else solution.play.record
+    record = Record(0) if solution.play is None else solution.play.record
     return Status(
         objective=objective,
         violation=max(violation, 0.0),
@@ -45,8 +45,8 @@ def status_of_solution(solution: Solution) -> Status:
         theta_regret=_theta_regret(solution),
         rounds=solution.rounds,
         interrupted=solution.interrupted,
-        diverged=() if record is None else tuple(sorted(record.diverged)),
-        left_domain=() if record is None else tuple(sorted(record.left_domain)),
+        diverged=tuple(sorted(record.diverged)),
+        left_domain=tuple(sorted(record.left_domain)),
         advice=tuple(_advice(solution, feasible, best, conflict)),
         conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
         smallest_tolerance=None if conflict is None else conflict.tolerance,
@@ -86,8 +86,7 @@ def list_bound(solution: Solution) -> float | None:
     every = solution.learner.every_sum()
     if every is None:
         return None
-    handle = np.zeros((every.shape[1], 2), dtype=np.intp)
-    columns = Columns.of(solution.judge.rates(every), Source.LISTED, handle)
+    columns = Columns.of(solution.judge.rates(every), Source.LISTED)
     return best(solution.judge, columns, Search(programmes=PROGRAMMES)).bound
 
 
@@ -122,7 +121,7 @@ def _theta_regret(solution: Solution) -> float | None:
     if every is not None:
         rows = table.rows(every)
     else:
-        rates = record.columns(record.stacked("rates"), record.stacked("losses")).rates
+        rates = record.columns().rates
         rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
     return _finite(record.model_sum[c] / _rounds_of(solution, c) - (average @ rows).min())
 

@@ -24,7 +24,7 @@ from ..models.registry import for_classes
 from ..models.rows import Rows
 from ..players.steps import StepRule
 from ..players.surrogates import Surrogate
-from ..problem.canonical import RatioForm, canonicalize
+from ..problem.canonical import canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table, problem_cells
 from .algorithms import Algorithm, choose, column_generation, refuse_games
@@ -144,6 +144,7 @@ def solve(
     problem = Problem(problem) if isinstance(problem, Objective) else problem
     if not isinstance(problem, Problem):
         raise TypeError(f"solve takes a Problem or an objective made with minimize or maximize; got {problem!r}")
+    line = ProgressLine(problem.objective.sense) if progress is True else None
     options = Options(
         algorithm=algorithm,
         model=model,
@@ -161,7 +162,7 @@ def solve(
         seeds=seeds,
         start=start,
         tolerance=tolerance,
-        progress=progress,
+        progress=line if isinstance(progress, bool) else progress,
     )
     with all_processes() as shared:
         X, y, attributes, sample_weight, names = given(X, y, attributes, sample_weight)
@@ -172,7 +173,11 @@ def solve(
         trained = None
         if referee is not None:
             sample, trained = _with_referee(sample, referee)
-        solution = solve_on(problem, sample, options, trained=trained)
+        try:
+            solution = solve_on(problem, sample, options, trained=trained)
+        finally:
+            if line is not None:
+                line.end()
     _warn(solution)
     return solution
 
@@ -199,7 +204,6 @@ def solve_on(
     chosen = choose(options.algorithm, problem, can.descends, can.own_steps, options.steps)
     if chosen is column_generation:
         return _generated(problem, sample, options, model, cells, trained)
-    options = options.stepping()
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
     examples = sample.examples
@@ -228,22 +232,11 @@ def solve_on(
     rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
     seeds = [setting["seed"] for setting in grid]
     learner = model.bind(rows, rules.count, chosen.model.step, seeds)
-    progress = options.progress
-    watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
-    try:
-        record = play(table, learner, chosen, rules, watch, training, options.start)
-    finally:
-        if isinstance(watch, ProgressLine):
-            watch.end()
+    record = play(table, learner, chosen, rules, options.progress, training, options.start)
     if record.interrupted and not record.rounds:
         raise KeyboardInterrupt
-    judge = table if chosen.form is RatioForm.SLACK else make_table(canonicalize(problem), examples, cells)
-    known = {rate.key: k for k, rate in enumerate(program.rates)}
-    rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
-    columns = record.columns(rates, record.stacked("losses"))
     exact = can.exact or learner.every_sum() is not None
-    played = Play(table, record, rules, tuple(grid))
-    return Solution(problem, chosen, judge, columns, learner, tuple(record.snapshots), tolerance, exact, played)
+    return Solution.of_play(Play(table, record, rules, tuple(grid)), chosen, learner, tolerance, exact)
 
 
 def _generated(
@@ -257,26 +250,23 @@ def _generated(
     if trained is not None:  # no row has weight in both parts
         part = np.where(trained > 0, 0, 1).astype(np.int8)
         cells = cells.weighing(trained + sample.examples.weights)
-    line = ProgressLine(problem.objective.sense) if options.progress is True else None
     generator = Generator(
         passes=options.passes(),
-        watch=line.watch if line is not None else _watch(options.progress),
+        watch=_watch(options.progress),
         start=options.start,
         tolerance=options.checked_tolerance(),
         seed=options.seed(),
     )
-    try:
-        return generator.solve(
-            problem, sample, cells, model, part=part, mix_on_held_out=trained is not None, levels=levels
-        )
-    finally:
-        if line is not None:
-            line.end()
+    return generator.solve(problem, sample, cells, model, part=part, mix_on_held_out=trained is not None, levels=levels)
 
 
 def _watch(progress: Any) -> Watch | None:
-    """A callback that calls the user's function with the last pass."""
-    return (lambda generations: progress(generations[0].stages[-1])) if progress else None
+    """The callback of column generation: the progress line, or the user's function with the last pass."""
+    if progress is None:
+        return None
+    if isinstance(progress, ProgressLine):
+        return progress.watch
+    return lambda generations: progress(generations[0].stages[-1])
 
 
 def _classes_of(sample: Sample) -> Classes | None:

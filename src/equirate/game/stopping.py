@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..game.loop import Moment
 from ..game.progress import ProgressLine
-from ..mixtures import PENALTY, Columns, Cut, best_priced, shrunk_cost, values
+from ..mixtures import PENALTY, Cut, best_priced, shrunk_cost, values
 
 Array = NDArray[np.float64]
 
@@ -53,8 +53,9 @@ class Plateau(Watch):
     def __call__(self, moment: Moment) -> bool:
         """Return True to end the play."""
         self.seen += 1
-        check = not self.seen % self.every
-        mixed = mixture_so_far(moment, 0.1 * self.tolerance, self.cuts) if check else None
+        mixed = None
+        if not self.seen % self.every:
+            mixed = best_priced(moment.table, moment.record.columns(), 0.1 * self.tolerance, self.cuts)
         if self.line is not None:
             if mixed is not None:
                 self.line.mixture = (self.line.sign * mixed[0], mixed[1])
@@ -92,7 +93,7 @@ class LevelPlateaus(Watch):
         if self.seen % self.every:
             return False
         assert moment.levels is not None  # the run is over levels
-        columns = _recorded(moment)
+        columns = moment.record.columns()
         objective, violations = values(moment.table, columns.rates, columns.losses)
         levels, of = np.unique(moment.levels, axis=1, return_inverse=True)
         done = []
@@ -104,14 +105,3 @@ class LevelPlateaus(Watch):
             if self.stale[k] >= self.patience:
                 done.append(k)
         return moment.active[np.isin(of[moment.active], done)]
-
-
-def _recorded(moment: Moment) -> Columns:
-    """Every iterate recorded so far, as columns."""
-    record = moment.record
-    return record.columns(record.stacked("rates"), record.stacked("losses"))
-
-
-def mixture_so_far(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
-    """Minimised objective and violation of the best mixture of all recorded iterates, on the multipliers' data."""
-    return best_priced(moment.table, _recorded(moment), tolerance, [] if cuts is None else cuts)
