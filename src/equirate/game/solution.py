@@ -234,15 +234,15 @@ class Solution:
         judge = make_table(self.judge.program, sample.examples, cells)
         terms = self.problem.losses()
         measure = self.learner.measurer(Rows.of(sample, judge.cells))
-        rates, losses = np.zeros((len(judge.program.rates), 0)), np.zeros((len(terms), 0))
+        rates, losses = [], []
         for start in range(0, len(self.columns), _BLOCK):
             members = self.members(range(start, min(start + _BLOCK, len(self.columns))))
-            rates = np.concatenate([rates, judge.rates(measure(members))], axis=1)
-            lost = np.full((len(terms), len(members)), np.nan)
+            rates.append(judge.rates(measure(members)))
             if terms:
-                lost = loss_values(terms, sample.examples, members.scores(sample.X, attributes=sample.examples.columns))
-            losses = np.concatenate([losses, lost], axis=1)
-        return replace(self, judge=judge, columns=self.columns.measured(rates, losses))
+                scores = members.scores(sample.X, attributes=sample.examples.columns)
+                losses.append(loss_values(terms, sample.examples, scores))
+        lost = np.concatenate(losses, axis=1) if terms else np.zeros((0, len(self.columns)))
+        return replace(self, judge=judge, columns=self.columns.measured(np.concatenate(rates, axis=1), lost))
 
     def for_problem(self, problem: Problem) -> Solution:
         """The same columns on the same data, for another problem with the same rates.

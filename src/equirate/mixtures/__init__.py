@@ -34,7 +34,7 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
 """
 
 from .best import best, best_by_ranks, best_by_violation, best_priced, best_with_margins, shrink, shrunk_cost
-from .branching import MOST_RATIOS, Search
+from .branching import Search
 from .columns import Columns, Source
 from .margins import Margins
 from .master import Master, Mixture
@@ -45,7 +45,6 @@ from .shrinking import Weights, best_index, shrink_weights
 from .values import largest, snapped, values
 
 __all__ = [
-    "MOST_RATIOS",
     "PENALTY",
     "Columns",
     "Cut",

@@ -152,7 +152,8 @@ class Ascent(Ascending[AscentState]):
     def start(self, table: Table, count: int) -> AscentState:
         """Begin as ``initial`` says."""
         if self.initial is None:
-            lam = middle_leader(table, count)
+            with_atoms = np.repeat(table.nonlinear[:, None].astype(float), count, axis=1)
+            lam = leader(table, middle(table, count), with_atoms)
         else:
             lam = np.full((table.program.n_multipliers, count), self.initial)
             lam[0] = 1.0
@@ -421,8 +422,3 @@ def leader(table: Table, xi: Array, constraints: Array | None = None, objective:
         weight = atom_weights(table, lam)[group.atoms]
         lam[first + group.slacks] = weight * np.abs(group.form.gradient(xi[group.slacks]))
     return lam
-
-
-def middle_leader(table: Table, count: int) -> Array:
-    """Multipliers that support the atoms in the middle of their boxes, with constraints that have atoms at 1."""
-    return leader(table, middle(table, count), np.repeat(table.nonlinear[:, None].astype(float), count, axis=1))
