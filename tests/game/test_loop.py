@@ -10,7 +10,6 @@ from equirate.data.examples import Examples
 from equirate.data.sample import Sample
 from equirate.game import algorithms
 from equirate.game.loop import Game, Rules, play
-from equirate.game.record import Record
 from equirate.game.stopping import LevelPlateaus
 from equirate.mixtures import values
 from equirate.models import Finite, Linear
@@ -157,7 +156,7 @@ def game_of(problem, count=3, algorithm=None):
     table = make_table(canonicalize(problem, algorithm.form), Examples.of(Y, {"group": GROUP}, W))
     rules = Rules(10, 1, *(np.full(count, 0.1),) * 3)
     learner = Linear().bind(Rows.of(Sample(X, table.examples), table.cells), count, Plain(), range(count))
-    game = Game(table, table, learner, algorithm, rules, Record(count))
+    game = Game(table, table, learner, algorithm, rules)
     return table, game
 
 

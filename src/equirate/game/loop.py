@@ -102,8 +102,8 @@ def play(
     from its checkpoint, if there are checkpoints. A progress callback that returns True ends the play; one that returns
     an array of configurations ends only these.
     """
-    record = Record(rules.count)
-    game = Game(table, table if training is None else training, learner, algorithm, rules, record)
+    game = Game(table, table if training is None else training, learner, algorithm, rules)
+    record = game.record
     if start is not None:
         game.start_from(start)
     keeper = learner.keeper or kept_by_peers(game)
@@ -148,21 +148,16 @@ class Turn(NamedTuple):
 class Game:
     """The state of a play and the steps of one round."""
 
-    def __init__(
-        self, table: Table, training: Table, learner: Learner, algorithm: Algorithm, rules: Rules, record: Record
-    ) -> None:
+    def __init__(self, table: Table, training: Table, learner: Learner, algorithm: Algorithm, rules: Rules) -> None:
         self.table, self.training = table, training
-        self.learner, self.algorithm, self.rules, self.record = learner, algorithm, rules, record
+        self.learner, self.algorithm, self.rules = learner, algorithm, rules
         self.active, self.every, self.stored = np.arange(rules.count), rules.record_every, 0
         self.levels = rules.levels
         self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
         self.slacks = algorithm.slack.start(table, rules.count)
         self.multipliers = algorithm.multipliers.start(table, rules.count)
         self.n = table.program.n_multipliers
-        zeros = np.zeros((self.n, rules.count))
-        record.residual_sum, record.multiplier_sum = zeros.copy(), zeros.copy()
-        record.lagrangian_sum, record.model_sum = np.zeros(rules.count), np.zeros(rules.count)
-        record.dual_bound = np.full(rules.count, -np.inf)
+        self.record = Record(rules.count, self.n)
 
     def start_from(self, start: Start) -> None:
         """Continue from the parameters and multipliers of an earlier play."""
@@ -239,7 +234,7 @@ class Game:
 
     def _add_up(self, t: int, rows: Array, lam: Array, full: Array, residual: Array, learnt: Array) -> None:
         """Update the sums for the regrets and the dual bound."""
-        record: Record = self.record
+        record = self.record
         active = slice(None) if len(self.active) == record.count else self.active
         value = (lam * residual).sum(0)
         record.residual_sum[:, active] += learnt

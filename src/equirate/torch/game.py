@@ -27,7 +27,6 @@ from ..game.algorithms import Algorithm, choose
 from ..game.classifiers import Classifier
 from ..game.loop import Game, Turn
 from ..game.options import Options, Steps
-from ..game.record import Record
 from ..game.solution import Play, Solution, Status
 from ..game.status import MIXTURE
 from ..game.theory import damped_steps
@@ -196,7 +195,7 @@ class RateGame:
         self.shelf = Shelf(memory, folder)
         self.ledger = Ledger(self.cells, 1)
         self.user_module = _UserModule(self)
-        self.game = Game(self.table, training, self.user_module, self.algorithm, self.rules, Record(1))
+        self.game = Game(self.table, training, self.user_module, self.algorithm, self.rules)
         self.pairs = partners(self.trained) if logit_adjusted else None
         self.factors: Array | None = None
         self.batch_size = 0
