@@ -104,7 +104,7 @@ class MixtureProgramme:
     def extend(self, rows: Array) -> None:
         """Add columns, given by their signed rows."""
         self.rows = np.concatenate([self.rows, rows], axis=1)
-        columns = np.zeros((len(self.programme.columns), rows.shape[1]))
+        columns = np.zeros((self._first_envelope + 4 * len(self.ratios), rows.shape[1]))
         columns[: self.j + self.s] = rows[1:]
         self.programme.extend(columns)
         self.n += rows.shape[1]
