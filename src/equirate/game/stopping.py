@@ -19,13 +19,19 @@ from ..mixtures import PENALTY, Cut, best_priced, shrunk_cost, values
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False)
 class Watch:
     """A stopping rule whose state can be saved and restored, for plays that are paused."""
 
+    patience: int
+    tolerance: float
+    every: int = 10
+    line: ProgressLine | None = None
+    seen: int = 0
+
     def state(self) -> dict[str, Any]:
         """All fields but the progress line."""
-        own: Any = self  # a dataclass
-        return {part.name: copy.copy(getattr(self, part.name)) for part in fields(own) if part.name != "line"}
+        return {part.name: copy.copy(getattr(self, part.name)) for part in fields(self) if part.name != "line"}
 
     def resume(self, state: dict[str, Any]) -> None:
         """Restore the state."""
@@ -41,13 +47,8 @@ class Plateau(Watch):
     without an improvement of more than ``tolerance`` (objective and violation together) the play ends.
     """
 
-    patience: int
-    tolerance: float
-    every: int = 10
-    line: ProgressLine | None = None
     best: float = np.inf
     stale: int = 0
-    seen: int = 0
     cuts: list[Cut] = field(default_factory=list)
 
     def __call__(self, moment: Moment) -> bool:
@@ -77,11 +78,6 @@ class LevelPlateaus(Watch):
     with the last level.
     """
 
-    patience: int
-    tolerance: float
-    every: int = 10
-    line: ProgressLine | None = None
-    seen: int = 0
     best: dict[int, float] = field(default_factory=dict)
     stale: dict[int, int] = field(default_factory=dict)
 
