@@ -129,9 +129,7 @@ def _theta_regret(solution: Solution) -> float | None:
 def _advice(solution: Solution, feasible: bool, best: Classifier, conflict: Conflict | None) -> list[str]:
     advice = []
     if solution.interrupted:
-        play = solution.play
-        count = f"{solution.rounds} passes" if play is None else f"{solution.rounds} of {play.rules.n_rounds} rounds"
-        advice.append(f"interrupted after {count}: fit again for a better result")
+        advice.append(f"interrupted after {rounds_played(solution)}: fit again for a better result")
     record = Record(0) if solution.play is None else solution.play.record
     for c, t in sorted(record.diverged.items()):
         setting = solution.configurations[c]
@@ -156,6 +154,13 @@ def _advice(solution: Solution, feasible: bool, best: Classifier, conflict: Conf
             "each other"
         )
     return advice
+
+
+def rounds_played(solution: Solution) -> str:
+    """How many rounds or passes there were, for messages."""
+    if solution.play is None:
+        return f"{solution.rounds} passes"
+    return f"{solution.rounds} of {solution.play.rules.n_rounds} rounds"
 
 
 def _degenerate(solution: Solution, best: Classifier) -> Any:

@@ -32,8 +32,9 @@ from .engine import Generator, Watch
 from .loop import Progress, play
 from .options import Options, Steps
 from .progress import ProgressLine
-from .record import Start
+from .record import Record, Start
 from .solution import Play, Solution
+from .solution_status import rounds_played
 from .theory import damped_steps, theory_lambda, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
@@ -298,27 +299,17 @@ def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Arr
 
 def _warn(solution: Solution) -> None:
     """Issue warnings that point to the user's call of `solve`."""
-    if solution.play is None:
-        if solution.interrupted:
-            text = f"interrupted after {solution.rounds} passes: the solution is what was reached"
-            warnings.warn(text, NotSolvedWarning, stacklevel=3)
-        return
-    record = solution.record
-    for happened, text in (
-        (
-            record.diverged,
-            f"configurations {', '.join(map(str, sorted(record.diverged)))} diverged and were dropped: take smaller "
-            "steps (solution.status says which)",
-        ),
-        (
-            record.interrupted,
-            f"interrupted after {record.played} of {solution.play.rules.n_rounds} rounds: the solution is what was "
-            "reached",
-        ),
-        (
-            record.left_domain,
-            f"{solution.algorithm.name}: surrogate rates left the domain of an atom; see solution.status",
-        ),
-    ):
-        if happened:
-            warnings.warn(text, NotSolvedWarning, stacklevel=3)
+    record = Record(0) if solution.play is None else solution.play.record
+    messages = []
+    if record.diverged:
+        configurations = ", ".join(map(str, sorted(record.diverged)))
+        messages.append(
+            f"configurations {configurations} diverged and were dropped: take smaller steps (solution.status says "
+            "which)"
+        )
+    if solution.interrupted:
+        messages.append(f"interrupted after {rounds_played(solution)}: the solution is what was reached")
+    if record.left_domain:
+        messages.append(f"{solution.algorithm.name}: surrogate rates left the domain of an atom; see solution.status")
+    for message in messages:
+        warnings.warn(message, NotSolvedWarning, stacklevel=3)
