@@ -297,12 +297,10 @@ class Classifier:
             known = tuple(range(self.n_classes)) if classes is None and self.n_classes > 2 else classes
             examples = Examples.of(y, attributes, sample_weight, fallback=X, classes=known)
             terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
-            values = (
-                loss_values(terms, examples, self.members.scores(X, attributes=attributes)) @ self.weights
-                if terms
-                else ()
-            )
-            losses = {term.key: value for term, value in zip(terms, values, strict=True)}
+            losses = {}
+            if terms:
+                values = loss_values(terms, examples, self.members.scores(X, attributes=attributes)) @ self.weights
+                losses = {term.key: value for term, value in zip(terms, values, strict=True)}
             measure = measurer(examples, self.expected(X, attributes=attributes), losses)
             if isinstance(what, Expression):
                 return float(what.on(examples).value(measure))

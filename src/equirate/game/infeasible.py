@@ -262,9 +262,8 @@ class Candidates:
         try:
             program = canonicalize(Problem(minimize(parts[0] if len(parts) == 1 else largest(*parts))))
         except EquirateError:  # not a convex function of the rates
-            self.asks = self.complete = False
-            return False
-        if program.has_ratios or any(atom.form.grid for atom in program.atoms):
+            program = None
+        if program is None or program.has_ratios or any(atom.form.grid for atom in program.atoms):
             self.asks = self.complete = False
             return False
         solution, judge = self.solution, self.solution.judge

@@ -189,7 +189,7 @@ class FollowTheLeader(MultiplierPlayer[LeaderState]):
 
     def start(self, table: Table, count: int) -> LeaderState:
         """Begin at the gradient at the rates of the classifier that predicts 0 for everybody."""
-        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        rows = _rows_of_nobody(table, count)
         xi, _ = arguments(table, rows)
         none_left = np.zeros(count, dtype=bool)
         return LeaderState(leader(table, xi), np.zeros_like(rows), slacks=xi, left=none_left)
@@ -230,7 +230,7 @@ class OuterAscent(Ascending[OuterState]):
 
     def start(self, table: Table, count: int) -> OuterState:
         """Begin with no weight on the constraints, at the classifier that predicts 0 for everybody."""
-        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        rows = _rows_of_nobody(table, count)
         outer = np.zeros((table.program.n_constraints, count))
         xi, _ = arguments(table, rows)
         return OuterState(leader(table, xi, outer), rows, self.step.start(outer.shape), slacks=xi)
@@ -297,7 +297,7 @@ class Following(Ascending[FollowingState]):
     def start(self, table: Table, count: int) -> FollowingState:
         """Begin in the middle of the boxes, with no weight on constraints."""
         xi = middle(table, count)
-        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        rows = _rows_of_nobody(table, count)
         return FollowingState(leader(table, xi), rows, self.step.start(rows[1:].shape), slacks=xi)
 
     def learn(
@@ -363,6 +363,11 @@ class SwapRegret(MultiplierPlayer[SwapState]):
 @dataclass(frozen=True, kw_only=True)
 class MasterDuals(MultiplierPlayer[Any]):
     """The duals of the best mixture so far, which `game.column_generation` solves for, without steps or learning."""
+
+
+def _rows_of_nobody(table: Table, count: int) -> Array:
+    """Rows of the classifier that predicts 0 for everybody, for every configuration."""
+    return np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
 
 
 def project(points: Array, radius: float) -> Array:
