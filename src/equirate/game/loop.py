@@ -256,7 +256,7 @@ class Game:
             ("multipliers", lam),
             ("slacks", xi),
             ("lagrangian", value),
-            ("shares", self.algorithm.multipliers.share(self.multipliers, t)),
+            ("shares", self.algorithm.multipliers.share(self.multipliers)),
         ):
             getattr(record, name).append(self._wide(array))
         self.stored += getattr(record.snapshots[-1], "nbytes", 0)

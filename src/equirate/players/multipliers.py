@@ -95,7 +95,7 @@ class MultiplierPlayer(Generic[S]):
         """Choose the next round's multipliers, knowing this round's rows and residuals."""
         raise NotImplementedError
 
-    def share(self, state: S, t: int) -> Array:
+    def share(self, state: S) -> Array:
         """Return the unnormalised weight of this round's classifier in the output that the theorem is about."""
         return np.ones(state.lam.shape[1])
 
@@ -259,7 +259,7 @@ class OuterAscent(Ascending[OuterState]):
             run += 1
         return run
 
-    def share(self, state: OuterState, t: int) -> Array:
+    def share(self, state: OuterState) -> Array:
         """Weight of the k-th inner round in its Frank-Wolfe point: gamma_k times the later (1 - gamma)."""
         length = self.length(state.run)
         return np.full(state.lam.shape[1], 2 * (state.k + 1) / (length * (length + 1)))
@@ -354,7 +354,7 @@ class SwapRegret(MultiplierPlayer[SwapState]):
         matrix = np.maximum(grown / grown.sum(0), 1e-12)
         return SwapState(stationary(matrix), matrix)
 
-    def share(self, state: SwapState, t: int) -> Array:
+    def share(self, state: SwapState) -> Array:
         """Weight of the objective: the theorem's output favours rounds in which the constraints were satisfied."""
         weight: Array = state.lam[0].copy()
         return weight

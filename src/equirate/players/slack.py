@@ -98,12 +98,12 @@ class BestSlack(SlackPlayer):
     def start(self, table: Table, count: int) -> Slacks:
         """Begin in the middle, with u at its value there."""
         state = super().start(table, count)
-        ratios = [g for g in table.groups if g.direct is not None]
+        ratios = _ratios(table)
         if not ratios:
             return state
         u = np.zeros((len(table.program.atoms), count))
-        for group in ratios:
-            _, high = _u_box(table, group)
+        for group, direct in ratios:
+            _, high = _u_box(table, group, direct)
             u[group.atoms] = np.minimum(0.5, high)[:, None]
         return replace(state, u=u, step=self.step.start(u.shape))
 
@@ -116,13 +116,10 @@ class BestSlack(SlackPlayer):
             w = weight[group.atoms]
             if group.direct is not None:
                 w = 2 * _u_of(state)[group.atoms] * w
-            v, lo, hi = (
-                price[group.slacks],
-                table.lo[group.slacks][..., None],
-                table.hi[group.slacks][..., None],
-            )
+            v = price[group.slacks]
+            lo, hi = table.lo[group.slacks][..., None], table.hi[group.slacks][..., None]
             if group.form.grid:
-                within = _level(group, lo, hi, state.rounds)
+                within = _level(lo, hi, state.rounds)
                 xi[group.slacks] = _grid_response(group, w, v, *within)
             elif group.form.respond is not None:
                 with np.errstate(over="ignore"):
@@ -135,17 +132,15 @@ class BestSlack(SlackPlayer):
             return state
         gradient = np.zeros_like(state.u)
         weight = atom_weights(table, multipliers)
-        for group in table.groups:
-            if group.direct is not None:
-                root = -group.form.value(state.xi[group.slacks])
-                u = state.u[group.atoms]
-                gradient[group.atoms] = 2 * weight[group.atoms] * (u * rows[group.direct] - root)
+        for group, direct in _ratios(table):
+            root = -group.form.value(state.xi[group.slacks])
+            u = state.u[group.atoms]
+            gradient[group.atoms] = 2 * weight[group.atoms] * (u * rows[direct] - root)
         move, step = self.step.move(state.step, gradient, rate)
         u = state.u - move
-        for group in table.groups:
-            if group.direct is not None:
-                low, high = _u_box(table, group)
-                u[group.atoms] = np.clip(u[group.atoms], low[:, None], high[:, None])
+        for group, direct in _ratios(table):
+            low, high = _u_box(table, group, direct)
+            u[group.atoms] = np.clip(u[group.atoms], low[:, None], high[:, None])
         return replace(state, u=u, step=step)
 
     def direct(self, state: Slacks, table: Table, multipliers: Array) -> Array:
@@ -155,9 +150,8 @@ class BestSlack(SlackPlayer):
             return result
         weight = atom_weights(table, multipliers)
         first = table.program.n_multipliers
-        for group in table.groups:
-            if group.direct is not None:
-                result[group.direct - first] = weight[group.atoms] * _u_of(state)[group.atoms] ** 2
+        for group, direct in _ratios(table):
+            result[direct - first] = weight[group.atoms] * _u_of(state)[group.atoms] ** 2
         return result
 
 
@@ -203,6 +197,11 @@ def slack_gradient(table: Table, xi: Array, multipliers: Array) -> Array:
     return gradient
 
 
+def _ratios(table: Table) -> list[tuple[AtomGroup, NDArray[np.intp]]]:
+    """The ratios in biconvex form, with the rows of their denominators."""
+    return [(group, group.direct) for group in table.groups if group.direct is not None]
+
+
 def _u_of(state: Slacks) -> Array:
     """U of a table in biconvex form, which `BestSlack.start` made."""
     if state.u is None:
@@ -210,14 +209,13 @@ def _u_of(state: Slacks) -> Array:
     return state.u
 
 
-def _u_box(table: Table, group: AtomGroup) -> tuple[Array, Array]:
+def _u_box(table: Table, group: AtomGroup, direct: NDArray[np.intp]) -> tuple[Array, Array]:
     """0 <= u <= 1 / sqrt(smallest denominator): sqrt(D - N) / D <= 1 / sqrt(D)."""
-    assert group.direct is not None
-    low, _ = table.reach(group.direct)
+    low, _ = table.reach(direct)
     return np.zeros(len(group.atoms)), 1 / np.sqrt(np.maximum(low, group.floors))
 
 
-def _level(group: AtomGroup, lo: Array, hi: Array, played: int) -> tuple[Array, Array]:
+def _level(lo: Array, hi: Array, played: int) -> tuple[Array, Array]:
     """The part of the box that a black box is searched in: all of it, or in turn one level of all arguments but one.
 
     Over the whole box the game converges to where the function's convex envelope is best, but the function's own best
