@@ -292,7 +292,9 @@ def loosened(problem: Problem, by: float | Array) -> Problem:
     """
     parts = [part for constraint in _written(problem) for part in constraint.split()]
     amounts = np.broadcast_to(np.asarray(by, dtype=float), (len(parts),)).tolist()
-    return Problem.unchecked(problem.objective, [shifted(part, -own) for part, own in zip(parts, amounts, strict=True)])
+    return Problem.unchecked(
+        problem.objective, [shifted(part, -amount) for part, amount in zip(parts, amounts, strict=True)]
+    )
 
 
 def _loosened(constraints: Sequence[Constraint], by: float) -> list[Constraint]:

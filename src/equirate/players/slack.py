@@ -265,7 +265,7 @@ def _grid_response(group: AtomGroup, weight: Array, price: Array, lo: Array, hi:
 
 def _lattice(free: NDArray[np.bool_], points: int) -> tuple[Array, float]:
     """A regular grid (arguments, points) over the unit box, flat where an argument is not free; and its spacing."""
-    axes = [np.linspace(0, 1, points) if each else np.zeros(1) for each in free]
+    axes = [np.linspace(0, 1, points) if varies else np.zeros(1) for varies in free]
     return np.array(np.meshgrid(*axes, indexing="ij")).reshape(len(free), -1), 1 / (points - 1)
 
 
