@@ -385,7 +385,8 @@ class Solution:
             One classifier.
         """
         chosen = self._of(configuration)
-        return self._single(chosen, best_by_ranks(self.judge, self.columns.where(chosen)))
+        k = best_by_ranks(self.judge, self.columns.where(chosen))
+        return self._classifier(chosen[[k]], np.ones(1), "best")
 
     def best_single(self, constrained: bool = True) -> Classifier:
         """The single column with the best objective among those with the smallest violation.
@@ -401,10 +402,7 @@ class Solution:
             One classifier.
         """
         k = best_by_violation(self.judge, self.columns, self.tolerance, constrained)
-        return self._single(np.arange(len(self.columns)), k)
-
-    def _single(self, chosen: NDArray[np.intp], k: int) -> Classifier:
-        return self._classifier(chosen, np.eye(1, len(chosen), k)[0], "best")
+        return self._classifier(np.array([k]), np.ones(1), "best")
 
     def polish(
         self, configuration: int | None = None, *, gap: float = 1e-3, time_limit: float | None = None
