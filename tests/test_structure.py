@@ -262,7 +262,7 @@ def _is_named(node: ast.AST, name: str) -> bool:
     return name in (getattr(node, "id", None), getattr(node, "attr", None))
 
 
-PROGRAMMES = {"polish_weights", "shrink_weights", "best_index", "best_mixture", "MixtureProgramme"}
+PROGRAMMES = {"polish_weights", "shrink_weights", "best_index", "MixtureProgramme"}
 """What `mixtures` composes into the best mixture, or the best single column."""
 
 

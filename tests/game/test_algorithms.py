@@ -10,8 +10,7 @@ import equirate as eq
 from equirate.game import algorithms
 from equirate.game.algorithms import ALGORITHMS, Output, choose
 from equirate.players import model as model_player, slack as slack_player
-from equirate.players.duals import MasterDuals
-from equirate.players.multipliers import Ascent, Following, FollowTheLeader, OuterAscent, SwapRegret
+from equirate.players.multipliers import Ascent, Following, FollowTheLeader, MasterDuals, OuterAscent, SwapRegret
 from equirate.problem.canonical import RatioForm, canonicalize
 
 N = 60

@@ -9,8 +9,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.sample import Sample
 from equirate.game import algorithms
-from equirate.game.loop import Game, Players, Rules, play
-from equirate.game.record import Record
+from equirate.game.loop import Game, Rules, play
 from equirate.game.stopping import LevelPlateaus
 from equirate.mixtures import values
 from equirate.models import Finite, Linear
@@ -157,7 +156,7 @@ def game_of(problem, count=3, algorithm=None):
     table = make_table(canonicalize(problem, algorithm.form), Examples.of(Y, {"group": GROUP}, W))
     rules = Rules(10, 1, *(np.full(count, 0.1),) * 3)
     learner = Linear().bind(Rows.of(Sample(X, table.examples), table.cells), count, Plain(), range(count))
-    game = Game(table, table, learner, algorithm.players(False), rules, Record(count))
+    game = Game(table, table, learner, algorithm, rules)
     return table, game
 
 
@@ -368,7 +367,7 @@ def test_the_last_round_is_always_recorded():
     rules = Rules(7, 3, *(np.full(2, 0.1),) * 3)
     rows = Rows.of(Sample(X, table.examples), table.cells)
     learner = Finite((np.zeros(N), np.ones(N))).bind(rows, 2, Plain(), (0, 0))
-    record = play(table, learner, Players(BestSlack(), Ascent(), Respond()), rules)
+    record = play(table, learner, algorithms.Algorithm("own", BestSlack(), Ascent(), Respond()), rules)
     assert record.rounds == [3, 6, 7]
     assert record.stacked("rates").shape == (3, len(table.program.rates), 2)
 

@@ -488,7 +488,7 @@ def test_theta_steps_fit_the_steepest_gradient(surrogate_name, sparse):
         scores = X @ W[:3] + W[3]
         lam = np.array([[1.0], [rng.choice([0.0, kappa])]])
         losses = {name: coefficient[:, None] * lam[0] for name, coefficient in table.loss.items()}
-        asked = Asked(False, *table.split_coefficients(lam), algorithm.model.bounds, losses)
+        asked = Asked(False, *table.split_coefficients(lam), algorithm.model.surrogate, losses)
         gradient = asked.slope(Batch(None, cells=table.cells, trained=table.cells, rows=slice(None)), scores)
         steepest = max(steepest, np.linalg.norm(np.append(X.T @ gradient, gradient.sum())))
     assert steepest <= bound

@@ -199,7 +199,7 @@ def test_a_tightened_box_has_every_mixture_that_is_better_than_the_cutoff(name, 
     kept = (violation <= 0) & (below >= root.d_lo[:, None]).all(0)
     assume(kept.any())
     cutoff = float(np.quantile(objective[kept], share))
-    columns.aim_at_objective(0.0)
+    columns.aim(0.0)
     columns.inside(root)
     columns.below(cutoff, violation=False)
     box = tighten(columns, root, lambda: False)
@@ -215,7 +215,7 @@ def test_a_tightened_box_has_every_mixture_that_is_better_than_the_cutoff(name, 
 def test_tightening_finds_that_nothing_is_below_the_cutoff():
     case = Case(PROBLEMS["two in the objective"], 0, 3)
     columns = MixtureProgramme(case.table, case.rows, [], np.full(3, 1 / 3))
-    columns.aim_at_objective(0.0)
+    columns.aim(0.0)
     columns.inside(root_box(columns))
     columns.below(-10.0, violation=False)
     assert tighten(columns, root_box(columns), lambda: False) is None
@@ -282,7 +282,7 @@ def test_the_relaxation_lies_below_every_mixture_in_its_box_and_meets_them_in_a_
     inside &= ((z >= box.z_lo[:, None]) & (z <= box.z_hi[:, None])).all(0)
     objective, violation = case.value(grid[:, inside])
     room = float(violation.max())
-    columns.aim_at_objective(room)
+    columns.aim(room)
     columns.inside(box)
     solved = columns.solve()
     assert solved is not None

@@ -279,7 +279,7 @@ def test_a_multiplier_player_of_ones_own_gets_the_step_it_was_given():
     seen = []
 
     class Own(MultiplierPlayer[Multipliers]):
-        def start(self, table, count, exact=False):
+        def start(self, table, count):
             return Multipliers(np.ones((table.program.n_multipliers, count)))
 
         def learn(self, state, table, rows, residual, rate, t):
@@ -298,7 +298,7 @@ def test_a_run_that_is_resumed_goes_on_as_if_it_had_not_stopped():
     rows = Rows.of(Sample(X, solution.play.table.examples), solution.play.table.cells)
     up = np.abs(rng.normal(size=(len(rows.cells), 2))) / N
     asked = Asked(False, up, -up[::-1])
-    bind = lambda: Linear(standardise=True).bind(rows, 2, eq.algorithms.surrogate.model.rule, [0, 1])  # noqa: E731
+    bind = lambda: Linear(standardise=True).bind(rows, 2, eq.algorithms.surrogate.model.step, [0, 1])  # noqa: E731
     rate = np.array([0.1, 0.2])
     whole, first, second = bind(), bind(), bind()
     for _ in range(7):

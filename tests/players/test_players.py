@@ -345,7 +345,7 @@ def test_levels_cover_the_first_argument_of_a_black_box():
     (group,) = table.groups
     lo, hi = table.lo[group.slacks][..., None], table.hi[group.slacks][..., None]
     assert (hi - lo)[2, 0, 0] == 0  # the base rate is a constant of the data
-    boxes = [_level(group, lo, hi, turn * HOLD) for turn in range(40)]
+    boxes = [_level(lo, hi, turn * HOLD) for turn in range(40)]
     assert all((low == lo).all() and (high == hi).all() for low, high in boxes[::2])
     covered = np.zeros(101, dtype=bool)
     for low, high in boxes[1::2]:
@@ -397,8 +397,8 @@ def test_multiplier_contract(player, name):
             np.testing.assert_allclose(lam.sum(0), 1)
         else:
             np.testing.assert_allclose(lam[0], 1)
-        assert player.share(together, t).shape == (COUNT,)
-        assert (player.share(together, t) >= 0).all()
+        assert player.share(together).shape == (COUNT,)
+        assert (player.share(together) >= 0).all()
         rows, _, residual = a_round(table, t)
         if t == 4:
             kept = together.keep(columns)
@@ -549,7 +549,7 @@ def test_inner_runs_of_coco():
         gamma = 2 / (k + 2)
         rows = rows[: table.program.n_multipliers]
         point = rows if k == 0 else (1 - gamma) * point + gamma * rows
-        shares.append(player.share(state, t)[0])
+        shares.append(player.share(state)[0])
         before = state.lam[table.constraints]
         state = player.learn(state, table, rows, residual, rate, t)
         np.testing.assert_allclose(state.point, point)
@@ -566,4 +566,4 @@ def test_inner_runs_of_coco():
 
 def test_swap_regret_weighs_a_round_by_the_objectives_share():
     state = SwapState(np.array([[0.7, 0.2], [0.2, 0.5], [0.1, 0.3]]), np.zeros((3, 3, 2)))
-    np.testing.assert_array_equal(SwapRegret().share(state, 1), [0.7, 0.2])
+    np.testing.assert_array_equal(SwapRegret().share(state), [0.7, 0.2])

@@ -124,7 +124,7 @@ class FoldMixtures:
         """The two constant classifiers, as columns."""
         cells = self.judge.cells
         sums = np.stack([np.zeros(len(cells)), cells.totals], axis=1)
-        return Columns.of(self.judge.rates(sums), Source.CONSTANT, np.zeros((2, 2), dtype=np.intp))
+        return Columns.of(self.judge.rates(sums), Source.CONSTANT)
 
     def _candidates(self, columns: Columns) -> NDArray[np.intp]:
         """Columns of the best mixture without a margin and with fixed ones, and the best in many directions."""

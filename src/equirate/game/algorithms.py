@@ -36,14 +36,20 @@ from typing import Any
 
 from .._core.errors import AlgorithmError, EquirateError
 from ..language.curvature import Curvature
-from ..players.duals import MasterDuals
 from ..players.model import Descend, ModelPlayer, Respond
-from ..players.multipliers import Ascent, Following, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
+from ..players.multipliers import (
+    Ascent,
+    Following,
+    FollowTheLeader,
+    MasterDuals,
+    MultiplierPlayer,
+    OuterAscent,
+    SwapRegret,
+)
 from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
 from ..problem.canonical import Program, RatioForm, canonicalize
 from ..problem.problem import Problem
 from .automatic import automatic
-from .loop import Players
 
 __all__ = [  # noqa: RUF022  (in the order of the table)
     "frank_wolfe",
@@ -118,21 +124,6 @@ class Algorithm:
     black_boxes: bool = True
     output: Output = Output.UNIFORM
     form: RatioForm = RatioForm.SLACK
-
-    def players(self, exact: bool) -> Players:
-        """The three players; ``exact`` says whether the model's best responses are exact optima.
-
-        Parameters
-        ----------
-        exact
-            Whether the model's best responses are exact minimisers.
-
-        Returns
-        -------
-        Players
-            The players of one game.
-        """
-        return Players(self.slack, self.multipliers, self.model, exact)
 
     @property
     def bounds_optimum(self) -> bool:

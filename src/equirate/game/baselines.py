@@ -101,7 +101,9 @@ def unconstrained(
     if not rates.size or not (rates > 0).all() or n_rounds < 1:
         raise AlgorithmError(f"steps must be positive and n_rounds at least 1; got {steps!r} and {n_rounds!r}")
     sample = Sample.of(X, y, None, sample_weight, two_classes=True)
-    learner, asked = LinearLearner(model, _rows(sample), rule, [0] * len(rates)), _average(sample.examples, loss, rates)
+    cells = Cells.of_examples(sample.examples, [], [])
+    learner = LinearLearner(model, Rows.of(sample, cells), rule, [0] * len(rates))
+    asked = _average(cells, loss, len(rates))
     with np.errstate(over="ignore", invalid="ignore"), learner.expecting(n_rounds):
         for _ in range(n_rounds):
             learner.answer(asked)
@@ -118,15 +120,9 @@ def unconstrained(
     return Classifier(members.take([best]), np.ones(1), None, "unconstrained")
 
 
-def _rows(sample: Sample) -> Rows:
-    """Rows with the labels as cells."""
-    return Rows.of(sample, Cells.of_examples(sample.examples, [], []))
-
-
-def _average(examples: Examples, loss: str, rates: Array) -> Asked:
+def _average(cells: Cells, loss: str, count: int) -> Asked:
     """The request for the average of an ordinary loss over all examples, in every configuration."""
-    cells = Cells.of_examples(examples, [], [])
-    share = np.full((len(cells), len(rates)), 1 / examples.weights.sum())
+    share = np.full((len(cells), count), 1 / cells.weights.sum())
     if loss == "hinge_loss":  # bounds the error rate: up where the label is 0, down where it is 1
         positive = cells.labels.astype(bool)[:, None]
         return Asked(False, np.where(positive, 0.0, share), np.where(positive, -share, 0.0))

@@ -91,9 +91,13 @@ class Classifier:
         numpy.ndarray
             One probability per example, or one row with a column for each class.
         """
-        if self.n_classes > 2:
-            return self.predict_pmf(X, attributes=attributes)
-        return self.positive_probability(X, attributes=attributes)
+        if not isinstance(X, np.ndarray) or len(X) <= BLOCK or self.members.needs_attributes:
+            return self._mixed(self.members.decide(X, attributes=attributes))
+        shape = (len(X),) if self.n_classes <= 2 else (len(X), self.n_classes)
+        result: Array = scratch(shape, np.float64) if is_mapped(X) and self.n_classes > 2 else np.empty(shape)
+        for k in range(0, len(X), BLOCK):
+            result[k : k + BLOCK] = self.expected(X[k : k + BLOCK])
+        return result
 
     def expected_sample(self, sample: Sample) -> Array:
         """`expected` for the rows of a sample, which caches the decisions of the members.
@@ -127,10 +131,7 @@ class Classifier:
         """
         if self.n_classes > 2:
             raise DataError(f"this classifier has {self.n_classes} classes: use predict_pmf")
-        if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:  # a block at a time
-            blocks = [self.positive_probability(X[k : k + BLOCK]) for k in range(0, len(X), BLOCK)]
-            return np.concatenate(blocks)
-        return self._mixed(self.members.decide(X, attributes=attributes))
+        return self.expected(X, attributes=attributes)
 
     def _mixed(self, decided: NDArray[Any]) -> Array:
         """Probabilities of predicting 1, or of each of more than two classes, from the decisions of the members."""
@@ -163,16 +164,8 @@ class Classifier:
         numpy.ndarray
             One row per example, one column for each class.
         """
-        if self.n_classes > 2:
-            if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:
-                shape = len(X), self.n_classes
-                pmf: Array = scratch(shape, np.float64) if is_mapped(X) else np.empty(shape)
-                for k in range(0, len(X), BLOCK):
-                    pmf[k : k + BLOCK] = self.predict_pmf(X[k : k + BLOCK])
-                return pmf
-            return self._mixed(self.members.decide(X, attributes=attributes))
-        p = self.positive_probability(X, attributes=attributes)
-        return np.stack([1 - p, p], axis=1)
+        p = self.expected(X, attributes=attributes)
+        return p if self.n_classes > 2 else np.stack([1 - p, p], axis=1)
 
     def predict(self, X: Any, *, attributes: Any = None, random_state: int | None = 0) -> NDArray[np.int_]:
         """Predict 0 or 1 (of more classes, their codes); a mixture draws one member per example, independently.
@@ -304,12 +297,10 @@ class Classifier:
             known = tuple(range(self.n_classes)) if classes is None and self.n_classes > 2 else classes
             examples = Examples.of(y, attributes, sample_weight, fallback=X, classes=known)
             terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
-            values = (
-                loss_values(terms, examples, self.members.scores(X, attributes=attributes)) @ self.weights
-                if terms
-                else ()
-            )
-            losses = {term.key: value for term, value in zip(terms, values, strict=True)}
+            losses = {}
+            if terms:
+                values = loss_values(terms, examples, self.members.scores(X, attributes=attributes)) @ self.weights
+                losses = {term.key: value for term, value in zip(terms, values, strict=True)}
             measure = measurer(examples, self.expected(X, attributes=attributes), losses)
             if isinstance(what, Expression):
                 return float(what.on(examples).value(measure))

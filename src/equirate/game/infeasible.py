@@ -9,9 +9,9 @@ computed for feasible solutions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .solution import Solution
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 SEARCHED = "these columns, as far as a local search tells"
 FINE = 1e-5
@@ -103,17 +104,14 @@ def least_broken(solution: Solution, best: Classifier) -> Classifier:
     high, constraints = solution.value_of(best)[1], _written(solution.problem)
     if not (solution.tolerance < high < np.inf) or not _clears(constraints):
         return best
-    low = 0.0
-    while high - low > FINE:
-        middle = (low + high) / 2
-        loose = _loosened(constraints, middle)
+
+    def mixed(tolerance: float) -> tuple[float, Classifier]:
+        loose = _loosened(constraints, tolerance)
         trial = solution.for_problem(Problem(solution.problem.objective, [*loose, *_floors(loose)]))
-        mixture = trial.locally_best()
-        broken = solution.value_of(mixture)[1]
-        if broken <= middle + MET:
-            high, best = min(broken, middle), mixture
-        else:
-            low = middle
+        mixture = trial.polish(time_limit=0)
+        return solution.value_of(mixture)[1], mixture
+
+    high, best = _least_tolerance(high, best, mixed)
     return replace(best, problem=solution.problem, notes={**best.notes, "smallest_violation": high})
 
 
@@ -139,6 +137,22 @@ def conflict_of(solution: Solution) -> Conflict | None:
     tolerance = columns.least(chosen)[0]
     over = SEARCHED if solution.judge.program.has_ratios else EVERYTHING if columns.complete else COLUMNS
     return Conflict(tuple(chosen), tolerance, max(tolerance_of_all, tolerance), over)
+
+
+def _least_tolerance(high: float, best: T, mixed: Callable[[float], tuple[float, T]]) -> tuple[float, T]:
+    """The smallest tolerance that some mixture meets, by bisection, and this mixture.
+
+    ``best`` has a violation of ``high``; ``mixed`` mixes for a tolerance, and returns the violation and the mixture.
+    """
+    low = 0.0
+    while high - low > FINE:
+        middle = (low + high) / 2
+        violation, mixture = mixed(middle)
+        if violation <= middle + MET:
+            high, best = min(violation, middle), mixture
+        else:
+            low = middle
+    return high, best
 
 
 def _written(problem: Problem) -> list[Constraint]:
@@ -174,11 +188,11 @@ class Candidates:
         on_training_data = solution.judged_where_trained
         every = solution.learner.every_sum() if on_training_data and solution.exact else None
         if every is not None:
-            return cls(solution, _listed(judge, every), True, False)
+            return cls(solution, Columns.of(judge.rates(every), Source.LISTED), True, False)
         constant = judge.cells.constants()
         asks = solution.exact and on_training_data and not judge.program.has_ratios
         columns = Columns.of(solution.columns.rates, Source.LISTED, solution.columns.handle)
-        return cls(solution, columns.join(_listed(judge, constant)), asks, asks)
+        return cls(solution, columns.join(Columns.of(judge.rates(constant), Source.LISTED)), asks, asks)
 
     def impossible(self, constraints: Sequence[Constraint]) -> bool:
         """Whether no mixture meets the constraints within the tolerance."""
@@ -209,18 +223,15 @@ class Candidates:
     def _least(self, constraints: Sequence[Constraint]) -> tuple[float, Array]:
         """The same for the current columns."""
         best = self._mixed(constraints)
-        low, high = 0.0, self.broken(constraints, best)
+        high = self.broken(constraints, best)
         if not _clears(constraints):  # the programme has minimised the violation itself
             return high, best
-        while high - low > FINE:
-            middle = (low + high) / 2
-            mixture = self._mixed(_loosened(constraints, middle))
-            broken = self.broken(constraints, mixture)
-            if broken <= middle + MET:
-                high, best = min(broken, middle), mixture
-            else:
-                low = middle
-        return high, best
+
+        def mixed(tolerance: float) -> tuple[float, Array]:
+            mixture = self._mixed(_loosened(constraints, tolerance))
+            return self.broken(constraints, mixture), mixture
+
+        return _least_tolerance(high, best, mixed)
 
     def broken(self, constraints: Sequence[Constraint], mixture: Array) -> float:
         """The largest violation of some constraints, in their own units."""
@@ -251,9 +262,8 @@ class Candidates:
         try:
             program = canonicalize(Problem(minimize(parts[0] if len(parts) == 1 else largest(*parts))))
         except EquirateError:  # not a convex function of the rates
-            self.asks = self.complete = False
-            return False
-        if program.has_ratios or any(atom.form.grid for atom in program.atoms):
+            program = None
+        if program is None or program.has_ratios or any(atom.form.grid for atom in program.atoms):
             self.asks = self.complete = False
             return False
         solution, judge = self.solution, self.solution.judge
@@ -271,13 +281,8 @@ class Candidates:
         if generation.bound > 0:
             return False
         sums = np.concatenate([np.asarray(family.sums) for family in generation.families], axis=1)
-        self.columns = self.columns.join(_listed(judge, sums))
+        self.columns = self.columns.join(Columns.of(judge.rates(sums), Source.LISTED))
         return True
-
-
-def _listed(judge: Table, sums: Array) -> Columns:
-    """Columns of which only the sums are known."""
-    return Columns.of(judge.rates(sums), Source.LISTED, np.zeros((sums.shape[1], 2), dtype=np.intp))
 
 
 def loosened(problem: Problem, by: float | Array) -> Problem:
@@ -287,7 +292,9 @@ def loosened(problem: Problem, by: float | Array) -> Problem:
     """
     parts = [part for constraint in _written(problem) for part in constraint.split()]
     amounts = np.broadcast_to(np.asarray(by, dtype=float), (len(parts),)).tolist()
-    return Problem.unchecked(problem.objective, [shifted(part, -own) for part, own in zip(parts, amounts, strict=True)])
+    return Problem.unchecked(
+        problem.objective, [shifted(part, -amount) for part, amount in zip(parts, amounts, strict=True)]
+    )
 
 
 def _loosened(constraints: Sequence[Constraint], by: float) -> list[Constraint]:

@@ -24,10 +24,9 @@ from .._core.interrupts import may_end_early
 from ..mixtures import largest, values
 from ..models.contract import Learner
 from ..models.messages import Asked, Seen
-from ..players.model import ModelPlayer
-from ..players.multipliers import MultiplierPlayer, arguments
-from ..players.slack import SlackPlayer
+from ..players.multipliers import arguments
 from ..problem.table import Table
+from .algorithms import Algorithm
 from .pausing import kept_by_peers
 from .record import Record, Start
 
@@ -86,20 +85,10 @@ class Rules:
         return len(self.theta_rate)
 
 
-@dataclass(frozen=True)
-class Players:
-    """The three strategies of a game; ``exact`` says whether the model's best responses are exact optima."""
-
-    slack: SlackPlayer
-    multipliers: MultiplierPlayer[Any]
-    model: ModelPlayer
-    exact: bool = False
-
-
 def play(
     table: Table,
     learner: Learner,
-    players: Players,
+    algorithm: Algorithm,
     rules: Rules,
     progress: Progress | None = None,
     training: Table | None = None,
@@ -113,8 +102,8 @@ def play(
     from its checkpoint, if there are checkpoints. A progress callback that returns True ends the play; one that returns
     an array of configurations ends only these.
     """
-    record = Record(rules.count)
-    game = Game(table, table if training is None else training, learner, players, rules, record)
+    game = Game(table, table if training is None else training, learner, algorithm, rules)
+    record = game.record
     if start is not None:
         game.start_from(start)
     keeper = learner.keeper or kept_by_peers(game)
@@ -132,7 +121,7 @@ def play(
                 wish = progress(game.moment(t)) if recorded and progress is not None else None
                 if isinstance(wish, np.ndarray) and len(wish):
                     game.retire(wish, t)
-                over = wish is True or (recorded and players.multipliers.settled(game.multipliers))
+                over = wish is True
                 if keeper is not None:
                     keeper.keep(game, progress, t, over or t == rules.n_rounds)
                 if over:
@@ -159,21 +148,16 @@ class Turn(NamedTuple):
 class Game:
     """The state of a play and the steps of one round."""
 
-    def __init__(
-        self, table: Table, training: Table, learner: Learner, players: Players, rules: Rules, record: Record
-    ) -> None:
+    def __init__(self, table: Table, training: Table, learner: Learner, algorithm: Algorithm, rules: Rules) -> None:
         self.table, self.training = table, training
-        self.learner, self.players, self.rules, self.record = learner, players, rules, record
+        self.learner, self.algorithm, self.rules = learner, algorithm, rules
         self.active, self.every, self.stored = np.arange(rules.count), rules.record_every, 0
         self.levels = rules.levels
         self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
-        self.slacks = players.slack.start(table, rules.count)
-        self.multipliers = players.multipliers.start(table, rules.count, players.exact)
+        self.slacks = algorithm.slack.start(table, rules.count)
+        self.multipliers = algorithm.multipliers.start(table, rules.count)
         self.n = table.program.n_multipliers
-        zeros = np.zeros((self.n, rules.count))
-        record.residual_sum, record.multiplier_sum = zeros.copy(), zeros.copy()
-        record.lagrangian_sum, record.model_sum = np.zeros(rules.count), np.zeros(rules.count)
-        record.dual_bound = np.full(rules.count, -np.inf)
+        self.record = Record(rules.count, self.n)
 
     def start_from(self, start: Start) -> None:
         """Continue from the parameters and multipliers of an earlier play."""
@@ -193,18 +177,18 @@ class Game:
 
     def begin(self, recorded: bool) -> Turn:
         """Let the slack answer the multipliers, and compute the request to the model."""
-        table, players = self.table, self.players
+        table, algorithm = self.table, self.algorithm
         lam = self.multipliers.lam
-        self.slacks = players.slack.answer(self.slacks, table, lam)
+        self.slacks = algorithm.slack.answer(self.slacks, table, lam)
         implied = self.multipliers.slacks
         xi = self.slacks.xi if implied is None else implied
-        direct = players.slack.direct(self.slacks, table, lam)
+        direct = algorithm.slack.direct(self.slacks, table, lam)
         full = np.concatenate([lam, direct]) if len(direct) else lam
         return Turn(lam, xi, full, self.request(full, recorded))
 
     def end(self, turn: Turn, seen: Seen, t: int, recorded: bool) -> None:
         """Update all players with the answer of the model."""
-        table, players = self.table, self.players
+        table, algorithm = self.table, self.algorithm
         lam, xi, full = turn.lam, turn.xi, turn.full
         rows = table.rows(seen.sums, self.levels)
         learnt_from = rows if seen.bounds is None else self._bounded(seen.bounds, t)
@@ -213,20 +197,22 @@ class Game:
         self._add_up(t, rows, lam, full, residual, learnt)
         if recorded:
             self.remember(t, seen, lam, xi, (lam * residual).sum(0))
-        if not players.model.responds:
+        if not algorithm.model.responds:
             self.learner.advance(self.theta_rate)
-        self.slacks = players.slack.learn(self.slacks, table, lam, rows, self.slack_rate)
-        self.multipliers = players.multipliers.learn(self.multipliers, table, learnt_from, learnt, self.lambda_rate, t)
+        self.slacks = algorithm.slack.learn(self.slacks, table, lam, rows, self.slack_rate)
+        self.multipliers = algorithm.multipliers.learn(
+            self.multipliers, table, learnt_from, learnt, self.lambda_rate, t
+        )
         if self.multipliers.left is not None:
             self._leave(self.multipliers.left, t)
 
     def request(self, full: Array, recorded: bool) -> Asked:
         """The request to the model: costs per cell of its training data."""
-        model, training = self.players.model, self.training
+        model, training = self.algorithm.model, self.training
         up, down = model.split(training, full, self.levels)
         losses = {name: coefficient[:, None] * full[0] for name, coefficient in training.loss.items()}
-        bounded = self.players.multipliers.sees_bounds and not model.responds
-        return Asked(model.responds, up, down, model.bounds, losses, bounded, recorded)
+        bounded = self.algorithm.multipliers.sees_bounds and not model.responds
+        return Asked(model.responds, up, down, model.surrogate, losses, bounded, recorded)
 
     def residual_of(self, rows: Array, xi: Array) -> Array:
         """Gradient of the Lagrangian (without the objective's ordinary losses) with respect to the multipliers."""
@@ -248,7 +234,7 @@ class Game:
 
     def _add_up(self, t: int, rows: Array, lam: Array, full: Array, residual: Array, learnt: Array) -> None:
         """Update the sums for the regrets and the dual bound."""
-        record: Record = self.record
+        record = self.record
         active = slice(None) if len(self.active) == record.count else self.active
         value = (lam * residual).sum(0)
         record.residual_sum[:, active] += learnt
@@ -270,7 +256,7 @@ class Game:
             ("multipliers", lam),
             ("slacks", xi),
             ("lagrangian", value),
-            ("shares", self.players.multipliers.share(self.multipliers, t)),
+            ("shares", self.algorithm.multipliers.share(self.multipliers)),
         ):
             getattr(record, name).append(self._wide(array))
         self.stored += getattr(record.snapshots[-1], "nbytes", 0)

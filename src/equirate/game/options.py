@@ -52,7 +52,7 @@ class Options:
     seeds: Sequence[int] = (0,)
     start: Start | None = None
     tolerance: float = 1e-3
-    progress: bool | Progress | None = None
+    progress: Progress | None = None
 
     def shared_settings(self) -> dict[str, Any]:
         """The settings that must be the same on every process."""
@@ -63,10 +63,6 @@ class Options:
     def steps(self) -> bool:
         """Whether step sizes were given, which only a game uses."""
         return self.theta_step is not None or self.lambda_step is not None
-
-    def stepping(self) -> Options:
-        """The same options, with the default step of the model if none was given."""
-        return self if self.theta_step is not None else replace(self, theta_step=STEPS)
 
     def passes(self) -> int:
         """Largest number of passes of column generation."""
@@ -107,11 +103,13 @@ class Options:
         return rounds, min(_count(self.record_every, "record_every", usual), rounds)
 
     def paced(self, pace: Pace) -> Options:
-        """The same options, with the model's own steps of the multipliers if ``lambda_step`` is not given."""
-        step = self.lambda_step
-        if step is None:
-            step = STEPS if pace.lambda_step is None else pace.lambda_step
-        return replace(self, lambda_step=step, step_rule="plain" if self.damped(pace) else self.step_rule)
+        """The same options, with steps where none are given: the model's own of the multipliers, or defaults."""
+        theta_step = STEPS if self.theta_step is None else self.theta_step
+        lambda_step = self.lambda_step
+        if lambda_step is None:
+            lambda_step = STEPS if pace.lambda_step is None else pace.lambda_step
+        step_rule = "plain" if self.damped(pace) else self.step_rule
+        return replace(self, theta_step=theta_step, lambda_step=lambda_step, step_rule=step_rule)
 
     def damped(self, pace: Pace) -> bool:
         """Whether multipliers take the model's damped steps, because ``step_rule`` is not given."""

@@ -20,7 +20,7 @@ from ..mixtures import Cut
 from .record import PER_ITERATE
 
 if TYPE_CHECKING:
-    from .loop import Game, Rules
+    from .loop import Game
 
 _PACE = ("theta_rate", "lambda_rate", "slack_rate", "levels")
 _SUMS = ("residual_sum", "multiplier_sum", "lagrangian_sum", "model_sum", "dual_bound")
@@ -29,9 +29,9 @@ ITERATES = tuple(name for name in PER_ITERATE if name != "snapshots")
 """Lists of the record with one entry per iterate, without the model's snapshots."""
 
 
-def about(game: Game, rules: Rules) -> str:
+def about(game: Game) -> str:
     """A digest of problem, data and settings: a checkpoint with another one is not used."""
-    digest = hashlib.sha256(repr(game.table.program.problem).encode())
+    rules, digest = game.rules, hashlib.sha256(repr(game.table.program.problem).encode())
     settings = (rules.n_rounds, rules.record_every, rules.two_sets, game.learner.about())
     digest.update(repr(settings).encode())
     for array in (rules.theta_rate, rules.lambda_rate, rules.slack_rate, rules.levels, game.table.cells.totals):
@@ -70,7 +70,7 @@ class KeptByPeers:
 def kept_by_peers(game: Game) -> KeptByPeers | None:
     """The checkpoints of this play; None if its processes store none."""
     shared = game.table.cells.shared
-    checkpoints = shared.checkpoints(partial(about, game, game.rules)) if game.learner.alike else None
+    checkpoints = shared.checkpoints(partial(about, game)) if game.learner.alike else None
     return None if checkpoints is None else KeptByPeers(checkpoints)
 
 
@@ -136,10 +136,10 @@ def packed(value: Any) -> Any:
     >>> packed([Cut(np.zeros(2), 1.0), np.float64(3)])
     [{'is': 'Cut', 'slopes': array([0., 0.]), 'limit': 1.0}, 3.0]
     """
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.generic):
         return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
     if isinstance(value, np.ndarray) and value.dtype != object:
         return np.array(value)
     if is_dataclass(value) and not isinstance(value, type):

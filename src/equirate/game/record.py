@@ -36,6 +36,7 @@ class Record:
     """
 
     count: int
+    n_multipliers: int = 0
     rounds: list[int] = field(default_factory=list)
     snapshots: list[Any] = field(default_factory=list)
     actives: list[NDArray[np.intp]] = field(default_factory=list)
@@ -53,15 +54,17 @@ class Record:
     """Configuration and the first round in which surrogate rates left an atom's domain."""
     played: int = 0
     interrupted: bool = False
-    residual_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    multiplier_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    lagrangian_sum: Array = field(default_factory=lambda: np.zeros(0))
-    model_sum: Array = field(default_factory=lambda: np.zeros(0))
-    dual_bound: Array = field(default_factory=lambda: np.zeros(0))
-    """Largest Lagrangian so far: a lower bound on the optimum if slack and model both best-respond."""
 
-    def columns(self, rates: Array, losses: Array) -> Columns:
-        """Every iterate as a column; ``rates`` and ``losses`` are (recorded rounds, quantity, configurations)."""
+    def __post_init__(self) -> None:
+        shape = self.n_multipliers, self.count
+        self.residual_sum, self.multiplier_sum = np.zeros(shape), np.zeros(shape)
+        self.lagrangian_sum, self.model_sum = np.zeros(self.count), np.zeros(self.count)
+        self.dual_bound = np.full(self.count, -np.inf)
+        """Largest Lagrangian so far: a lower bound on the optimum if slack and model both best-respond."""
+
+    def columns(self) -> Columns:
+        """Every iterate as a column."""
+        rates, losses = self.stacked("rates"), self.stacked("losses")
         rounds = np.concatenate([np.full(len(active), t) for t, active in enumerate(self.actives)]).astype(np.intp)
         place = np.concatenate([np.arange(len(active)) for active in self.actives]).astype(np.intp)
         configuration = np.concatenate(self.actives).astype(np.intp)

@@ -25,7 +25,7 @@ from ..models.contract import Learner
 from ..models.members import Members
 from ..models.rows import Rows
 from ..players.losses import loss_values
-from ..problem.canonical import canonicalize
+from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import Algorithm, Output
@@ -87,6 +87,32 @@ class Solution:
     exact: bool = False
     play: Play | None = None
     course: Course | None = None
+
+    @classmethod
+    def of_play(
+        cls, play: Play, algorithm: Algorithm, learner: Learner, tolerance: float, exact: bool = False
+    ) -> Solution:
+        """The solution of a game: its iterates as columns, judged by the problem as the user wrote it.
+
+        Parameters
+        ----------
+        play
+            The game that was played.
+        algorithm, learner, tolerance, exact
+            As for `Solution`.
+
+        Returns
+        -------
+        Solution
+            The iterates and how they were found.
+        """
+        table, record = play.table, play.record
+        problem, judge, columns = table.program.problem, table, record.columns()
+        if algorithm.form is not RatioForm.SLACK:  # the same rates, in another order
+            judge = make_table(canonicalize(problem), table.examples, table.cells)
+            known = {rate.key: k for k, rate in enumerate(table.program.rates)}
+            columns = columns.measured(columns.rates[[known[rate.key] for rate in judge.program.rates]])
+        return cls(problem, algorithm, judge, columns, learner, tuple(record.snapshots), tolerance, exact, play)
 
     # -- the game --------------------------------------------------------------------------------
 
@@ -208,15 +234,15 @@ class Solution:
         judge = make_table(self.judge.program, sample.examples, cells)
         terms = self.problem.losses()
         measure = self.learner.measurer(Rows.of(sample, judge.cells))
-        rates, losses = np.zeros((len(judge.program.rates), 0)), np.zeros((len(terms), 0))
+        rates, losses = [], []
         for start in range(0, len(self.columns), _BLOCK):
             members = self.members(range(start, min(start + _BLOCK, len(self.columns))))
-            rates = np.concatenate([rates, judge.rates(measure(members))], axis=1)
-            lost = np.full((len(terms), len(members)), np.nan)
+            rates.append(judge.rates(measure(members)))
             if terms:
-                lost = loss_values(terms, sample.examples, members.scores(sample.X, attributes=sample.examples.columns))
-            losses = np.concatenate([losses, lost], axis=1)
-        return replace(self, judge=judge, columns=self.columns.measured(rates, losses))
+                scores = members.scores(sample.X, attributes=sample.examples.columns)
+                losses.append(loss_values(terms, sample.examples, scores))
+        lost = np.concatenate(losses, axis=1) if terms else np.zeros((0, len(self.columns)))
+        return replace(self, judge=judge, columns=self.columns.measured(np.concatenate(rates, axis=1), lost))
 
     def for_problem(self, problem: Problem) -> Solution:
         """The same columns on the same data, for another problem with the same rates.
@@ -359,7 +385,8 @@ class Solution:
             One classifier.
         """
         chosen = self._of(configuration)
-        return self._single(chosen, best_by_ranks(self.judge, self.columns.where(chosen)))
+        k = best_by_ranks(self.judge, self.columns.where(chosen))
+        return self._classifier(chosen[[k]], np.ones(1), "best")
 
     def best_single(self, constrained: bool = True) -> Classifier:
         """The single column with the best objective among those with the smallest violation.
@@ -375,10 +402,7 @@ class Solution:
             One classifier.
         """
         k = best_by_violation(self.judge, self.columns, self.tolerance, constrained)
-        return self._single(np.arange(len(self.columns)), k)
-
-    def _single(self, chosen: NDArray[np.intp], k: int) -> Classifier:
-        return self._classifier(chosen, np.eye(1, len(chosen), k)[0], "best")
+        return self._classifier(np.array([k]), np.ones(1), "best")
 
     def polish(
         self, configuration: int | None = None, *, gap: float = 1e-3, time_limit: float | None = None
@@ -424,22 +448,7 @@ class Solution:
 
     @cached_property
     def _polished(self) -> Classifier:
-        return least_broken(self, self.locally_best(Search(programmes=PROGRAMMES)))
-
-    def locally_best(self, search: Search | None = None) -> Classifier:
-        """The best mixture of all columns, within the limits of ``search`` for ratios.
-
-        Parameters
-        ----------
-        search
-            Limits of the search for the global optimum; None for a local optimum.
-
-        Returns
-        -------
-        Classifier
-            The mixture.
-        """
-        return self._polish(self._of(None), search)
+        return least_broken(self, self._polish(self._of(None), Search(programmes=PROGRAMMES)))
 
     def _polish(self, chosen: NDArray[np.intp], search: Search | None) -> Classifier:
         mixture = best(self.judge, self.columns.where(chosen), search)
@@ -466,8 +475,7 @@ class Solution:
         alive = np.unique(self.columns.configuration[self.columns.source == Source.PLAYED]).tolist()
         parts = [(self.columns.where(chosen), weights) for chosen, weights in map(self._shares, alive)]
         mixed = [np.stack([getattr(part, name) @ w for part, w in parts], axis=1) for name in ("rates", "losses")]
-        count = len(alive)
-        mixtures = Columns.of(mixed[0], Source.PLAYED, np.zeros((count, 2), dtype=np.intp)).measured(*mixed)
+        mixtures = Columns.of(mixed[0], Source.PLAYED).measured(*mixed)
         return int(alive[best_by_ranks(self.judge, mixtures)])
 
     def _shares(self, configuration: int | None) -> tuple[NDArray[np.intp], Array]:

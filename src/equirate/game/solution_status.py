@@ -31,7 +31,7 @@ def status_of_solution(solution: Solution) -> Status:
     feasible = violation <= solution.tolerance
     bound, over = _bound(solution, best) if feasible else (None, None)
     conflict = None if feasible else conflict_of(solution)
-    record = None if solution.play is None else solution.play.record
+    record = Record(0) if solution.play is None else solution.play.record
     return Status(
         objective=objective,
         violation=max(violation, 0.0),
@@ -45,8 +45,8 @@ def status_of_solution(solution: Solution) -> Status:
         theta_regret=_theta_regret(solution),
         rounds=solution.rounds,
         interrupted=solution.interrupted,
-        diverged=() if record is None else tuple(sorted(record.diverged)),
-        left_domain=() if record is None else tuple(sorted(record.left_domain)),
+        diverged=tuple(sorted(record.diverged)),
+        left_domain=tuple(sorted(record.left_domain)),
         advice=tuple(_advice(solution, feasible, best, conflict)),
         conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
         smallest_tolerance=None if conflict is None else conflict.tolerance,
@@ -86,8 +86,7 @@ def list_bound(solution: Solution) -> float | None:
     every = solution.learner.every_sum()
     if every is None:
         return None
-    handle = np.zeros((every.shape[1], 2), dtype=np.intp)
-    columns = Columns.of(solution.judge.rates(every), Source.LISTED, handle)
+    columns = Columns.of(solution.judge.rates(every), Source.LISTED)
     return best(solution.judge, columns, Search(programmes=PROGRAMMES)).bound
 
 
@@ -122,7 +121,7 @@ def _theta_regret(solution: Solution) -> float | None:
     if every is not None:
         rows = table.rows(every)
     else:
-        rates = record.columns(record.stacked("rates"), record.stacked("losses")).rates
+        rates = record.columns().rates
         rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
     return _finite(record.model_sum[c] / _rounds_of(solution, c) - (average @ rows).min())
 
@@ -130,9 +129,7 @@ def _theta_regret(solution: Solution) -> float | None:
 def _advice(solution: Solution, feasible: bool, best: Classifier, conflict: Conflict | None) -> list[str]:
     advice = []
     if solution.interrupted:
-        play = solution.play
-        count = f"{solution.rounds} passes" if play is None else f"{solution.rounds} of {play.rules.n_rounds} rounds"
-        advice.append(f"interrupted after {count}: fit again for a better result")
+        advice.append(f"interrupted after {rounds_played(solution)}: fit again for a better result")
     record = Record(0) if solution.play is None else solution.play.record
     for c, t in sorted(record.diverged.items()):
         setting = solution.configurations[c]
@@ -157,6 +154,13 @@ def _advice(solution: Solution, feasible: bool, best: Classifier, conflict: Conf
             "each other"
         )
     return advice
+
+
+def rounds_played(solution: Solution) -> str:
+    """How many rounds or passes there were, for messages."""
+    if solution.play is None:
+        return f"{solution.rounds} passes"
+    return f"{solution.rounds} of {solution.play.rules.n_rounds} rounds"
 
 
 def _degenerate(solution: Solution, best: Classifier) -> Any:

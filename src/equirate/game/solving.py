@@ -24,7 +24,7 @@ from ..models.registry import for_classes
 from ..models.rows import Rows
 from ..players.steps import StepRule
 from ..players.surrogates import Surrogate
-from ..problem.canonical import RatioForm, canonicalize
+from ..problem.canonical import canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table, problem_cells
 from .algorithms import Algorithm, choose, column_generation, refuse_games
@@ -32,8 +32,9 @@ from .engine import Generator, Watch
 from .loop import Progress, play
 from .options import Options, Steps
 from .progress import ProgressLine
-from .record import Start
+from .record import Record, Start
 from .solution import Play, Solution
+from .solution_status import rounds_played
 from .theory import damped_steps, theory_lambda, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
@@ -144,6 +145,7 @@ def solve(
     problem = Problem(problem) if isinstance(problem, Objective) else problem
     if not isinstance(problem, Problem):
         raise TypeError(f"solve takes a Problem or an objective made with minimize or maximize; got {problem!r}")
+    line = ProgressLine(problem.objective.sense) if progress is True else None
     options = Options(
         algorithm=algorithm,
         model=model,
@@ -161,7 +163,7 @@ def solve(
         seeds=seeds,
         start=start,
         tolerance=tolerance,
-        progress=progress,
+        progress=line if isinstance(progress, bool) else progress,
     )
     with all_processes() as shared:
         X, y, attributes, sample_weight, names = given(X, y, attributes, sample_weight)
@@ -172,7 +174,11 @@ def solve(
         trained = None
         if referee is not None:
             sample, trained = _with_referee(sample, referee)
-        solution = solve_on(problem, sample, options, trained=trained)
+        try:
+            solution = solve_on(problem, sample, options, trained=trained)
+        finally:
+            if line is not None:
+                line.end()
     _warn(solution)
     return solution
 
@@ -199,7 +205,6 @@ def solve_on(
     chosen = choose(options.algorithm, problem, can.descends, can.own_steps, options.steps)
     if chosen is column_generation:
         return _generated(problem, sample, options, model, cells, trained)
-    options = options.stepping()
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
     examples = sample.examples
@@ -227,23 +232,12 @@ def solve_on(
     share = 1.0 if chosen.responds else pace.share
     rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
     seeds = [setting["seed"] for setting in grid]
-    learner = model.bind(rows, rules.count, chosen.model.rule, seeds)
-    progress = options.progress
-    watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
-    try:
-        record = play(table, learner, chosen.players(can.exact), rules, watch, training, options.start)
-    finally:
-        if isinstance(watch, ProgressLine):
-            watch.end()
+    learner = model.bind(rows, rules.count, chosen.model.step, seeds)
+    record = play(table, learner, chosen, rules, options.progress, training, options.start)
     if record.interrupted and not record.rounds:
         raise KeyboardInterrupt
-    judge = table if chosen.form is RatioForm.SLACK else make_table(canonicalize(problem), examples, cells)
-    known = {rate.key: k for k, rate in enumerate(program.rates)}
-    rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
-    columns = record.columns(rates, record.stacked("losses"))
     exact = can.exact or learner.every_sum() is not None
-    played = Play(table, record, rules, tuple(grid))
-    return Solution(problem, chosen, judge, columns, learner, tuple(record.snapshots), tolerance, exact, played)
+    return Solution.of_play(Play(table, record, rules, tuple(grid)), chosen, learner, tolerance, exact)
 
 
 def _generated(
@@ -257,26 +251,23 @@ def _generated(
     if trained is not None:  # no row has weight in both parts
         part = np.where(trained > 0, 0, 1).astype(np.int8)
         cells = cells.weighing(trained + sample.examples.weights)
-    line = ProgressLine(problem.objective.sense) if options.progress is True else None
     generator = Generator(
         passes=options.passes(),
-        watch=line.watch if line is not None else _watch(options.progress),
+        watch=_watch(options.progress),
         start=options.start,
         tolerance=options.checked_tolerance(),
         seed=options.seed(),
     )
-    try:
-        return generator.solve(
-            problem, sample, cells, model, part=part, mix_on_held_out=trained is not None, levels=levels
-        )
-    finally:
-        if line is not None:
-            line.end()
+    return generator.solve(problem, sample, cells, model, part=part, mix_on_held_out=trained is not None, levels=levels)
 
 
 def _watch(progress: Any) -> Watch | None:
-    """A callback that calls the user's function with the last pass."""
-    return (lambda generations: progress(generations[0].stages[-1])) if progress else None
+    """The callback of column generation: the progress line, or the user's function with the last pass."""
+    if progress is None:
+        return None
+    if isinstance(progress, ProgressLine):
+        return progress.watch
+    return lambda generations: progress(generations[0].stages[-1])
 
 
 def _classes_of(sample: Sample) -> Classes | None:
@@ -308,27 +299,17 @@ def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Arr
 
 def _warn(solution: Solution) -> None:
     """Issue warnings that point to the user's call of `solve`."""
-    if solution.play is None:
-        if solution.interrupted:
-            text = f"interrupted after {solution.rounds} passes: the solution is what was reached"
-            warnings.warn(text, NotSolvedWarning, stacklevel=3)
-        return
-    record = solution.record
-    for happened, text in (
-        (
-            record.diverged,
-            f"configurations {', '.join(map(str, sorted(record.diverged)))} diverged and were dropped: take smaller "
-            "steps (solution.status says which)",
-        ),
-        (
-            record.interrupted,
-            f"interrupted after {record.played} of {solution.play.rules.n_rounds} rounds: the solution is what was "
-            "reached",
-        ),
-        (
-            record.left_domain,
-            f"{solution.algorithm.name}: surrogate rates left the domain of an atom; see solution.status",
-        ),
-    ):
-        if happened:
-            warnings.warn(text, NotSolvedWarning, stacklevel=3)
+    record = Record(0) if solution.play is None else solution.play.record
+    messages = []
+    if record.diverged:
+        configurations = ", ".join(map(str, sorted(record.diverged)))
+        messages.append(
+            f"configurations {configurations} diverged and were dropped: take smaller steps (solution.status says "
+            "which)"
+        )
+    if solution.interrupted:
+        messages.append(f"interrupted after {rounds_played(solution)}: the solution is what was reached")
+    if record.left_domain:
+        messages.append(f"{solution.algorithm.name}: surrogate rates left the domain of an atom; see solution.status")
+    for message in messages:
+        warnings.warn(message, NotSolvedWarning, stacklevel=3)

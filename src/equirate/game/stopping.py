@@ -14,18 +14,24 @@ from numpy.typing import NDArray
 
 from ..game.loop import Moment
 from ..game.progress import ProgressLine
-from ..mixtures import PENALTY, Columns, Cut, best_priced, shrunk_cost, values
+from ..mixtures import PENALTY, Cut, best_priced, shrunk_cost, values
 
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False)
 class Watch:
     """A stopping rule whose state can be saved and restored, for plays that are paused."""
 
+    patience: int
+    tolerance: float
+    every: int = 10
+    line: ProgressLine | None = None
+    seen: int = 0
+
     def state(self) -> dict[str, Any]:
         """All fields but the progress line."""
-        own: Any = self  # a dataclass
-        return {part.name: copy.copy(getattr(self, part.name)) for part in fields(own) if part.name != "line"}
+        return {part.name: copy.copy(getattr(self, part.name)) for part in fields(self) if part.name != "line"}
 
     def resume(self, state: dict[str, Any]) -> None:
         """Restore the state."""
@@ -41,20 +47,16 @@ class Plateau(Watch):
     without an improvement of more than ``tolerance`` (objective and violation together) the play ends.
     """
 
-    patience: int
-    tolerance: float
-    every: int = 10
-    line: ProgressLine | None = None
     best: float = np.inf
     stale: int = 0
-    seen: int = 0
     cuts: list[Cut] = field(default_factory=list)
 
     def __call__(self, moment: Moment) -> bool:
         """Return True to end the play."""
         self.seen += 1
-        check = not self.seen % self.every
-        mixed = mixture_so_far(moment, 0.1 * self.tolerance, self.cuts) if check else None
+        mixed = None
+        if not self.seen % self.every:
+            mixed = best_priced(moment.table, moment.record.columns(), 0.1 * self.tolerance, self.cuts)
         if self.line is not None:
             if mixed is not None:
                 self.line.mixture = (self.line.sign * mixed[0], mixed[1])
@@ -76,11 +78,6 @@ class LevelPlateaus(Watch):
     with the last level.
     """
 
-    patience: int
-    tolerance: float
-    every: int = 10
-    line: ProgressLine | None = None
-    seen: int = 0
     best: dict[int, float] = field(default_factory=dict)
     stale: dict[int, int] = field(default_factory=dict)
 
@@ -92,7 +89,7 @@ class LevelPlateaus(Watch):
         if self.seen % self.every:
             return False
         assert moment.levels is not None  # the run is over levels
-        columns = _recorded(moment)
+        columns = moment.record.columns()
         objective, violations = values(moment.table, columns.rates, columns.losses)
         levels, of = np.unique(moment.levels, axis=1, return_inverse=True)
         done = []
@@ -104,14 +101,3 @@ class LevelPlateaus(Watch):
             if self.stale[k] >= self.patience:
                 done.append(k)
         return moment.active[np.isin(of[moment.active], done)]
-
-
-def _recorded(moment: Moment) -> Columns:
-    """Every iterate recorded so far, as columns."""
-    record = moment.record
-    return record.columns(record.stacked("rates"), record.stacked("losses"))
-
-
-def mixture_so_far(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
-    """Minimised objective and violation of the best mixture of all recorded iterates, on the multipliers' data."""
-    return best_priced(moment.table, _recorded(moment), tolerance, [] if cuts is None else cuts)

@@ -43,10 +43,10 @@ def _steepest(table: Table, group: AtomGroup) -> Array:
     lo, hi = table.lo[group.slacks], table.hi[group.slacks]
     steepest = np.zeros(lo.shape)
     for k in range(len(lo)):
-        for own in (lo, hi):
+        for end in (lo, hi):
             for others in (lo, hi):
                 point = others.copy()
-                point[k] = own[k]
+                point[k] = end[k]
                 with np.errstate(all="ignore"):
                     slope = np.abs(group.form.gradient(point[..., None])[k, ..., 0])
                 steepest[k] = np.fmax(steepest[k], slope)
@@ -80,19 +80,19 @@ def theory_radius(table: Table, algorithm: Algorithm, rounds: int, margin: float
 
     B_g is the objective's range. If the objective has atoms of its own, their multipliers are added.
     """
-    own = lipschitz(table, 0)
+    objective = lipschitz(table, 0)
     if not table.program.n_constraints:
-        return max(own, 1e-6)
+        return max(objective, 1e-6)
     L = max(lipschitz(table, 1 + j) for j in range(table.program.n_constraints))
     if not algorithm.responds and not algorithm.multipliers.sees_bounds:
-        return own + (L + 1) * float(np.sqrt(np.sqrt(rounds)))
+        return objective + (L + 1) * float(np.sqrt(np.sqrt(rounds)))
     if margin is None or not 0 < margin < np.inf:
         raise AlgorithmError(
             'radius="theory" needs margin=...: by how much every constraint can be met with room to spare '
             f"(the theorem's gamma), a positive number; got {margin!r}"
         )
     low, high = row_ranges(table)
-    return 2 * (own + (L + 1) * float(high[0] - low[0]) / margin)
+    return 2 * (objective + (L + 1) * float(high[0] - low[0]) / margin)
 
 
 def theory_lambda(table: Table, algorithm: Algorithm, rounds: int) -> float:
@@ -115,12 +115,12 @@ def damped_steps(table: Table, pace: Pace, learns_couplings: bool) -> Damped:
     """
     n, m = table.program.n_multipliers, table.program.n_constraints
     scale, damped = np.ones(n - 1), np.zeros(n - 1)
-    own = np.flatnonzero(~table.nonlinear) if learns_couplings else np.arange(m)
+    learnt = np.flatnonzero(~table.nonlinear) if learns_couplings else np.arange(m)
     direct = np.zeros((table.n_direct, m))
     alone = np.concatenate([leader(table, middle(table, m), np.eye(m), objective=0.0), direct])
     most = np.abs(table.coefficients(alone)).max(axis=0, initial=0.0)
-    scale[own] = pace.units / np.maximum(table.cells.totals.sum() * most[own], 1e-12)
-    damped[own] = pace.damping or 0.0
+    scale[learnt] = pace.units / np.maximum(table.cells.totals.sum() * most[learnt], 1e-12)
+    damped[learnt] = pace.damping or 0.0
     return Damped(damped, scale, pace.patience)
 
 
@@ -139,7 +139,7 @@ def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int, 
     squares = np.asarray((X.power(2) if sparse else X**2).sum(axis=1), dtype=np.float64).ravel()
     norms = np.sqrt(squares + (1.0 if linear.intercept else 0.0))
     lengths = table.cells.sums(norms[:, None])[:, 0]
-    slope = algorithm.model.bounds.slope_bound
+    slope = algorithm.model.surrogate.slope_bound
     rows = slope * np.asarray(abs(table.matrix) @ lengths)[: table.program.n_multipliers]
     losses = sum(float(np.abs(coefficient) @ lengths) for coefficient in table.loss.values())  # slopes of at most 1
     weight = algorithm.multipliers.most

@@ -34,18 +34,17 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
 """
 
 from .best import best, best_by_ranks, best_by_violation, best_priced, best_with_margins, shrink, shrunk_cost
-from .branching import MOST_RATIOS, Search
+from .branching import Search
 from .columns import Columns, Source
 from .margins import Margins
 from .master import Master, Mixture
-from .polishing import best_mixture, polish_weights
+from .polishing import polish_weights
 from .programme import Cut, judged
 from .ratios import PENALTY
 from .shrinking import Weights, best_index, shrink_weights
 from .values import largest, snapped, values
 
 __all__ = [
-    "MOST_RATIOS",
     "PENALTY",
     "Columns",
     "Cut",
@@ -59,7 +58,6 @@ __all__ = [
     "best_by_ranks",
     "best_by_violation",
     "best_index",
-    "best_mixture",
     "best_priced",
     "best_with_margins",
     "judged",

@@ -24,14 +24,18 @@ Array = NDArray[np.float64]
 
 MOST_NODES = 300
 """Boxes that are bounded before the search ends."""
+PENALTY = 1e3
+"""Price of a violation when it is added to the objective."""
+TOLERANCE = 1e-3
+"""How much better than the best mixture, relative to its value, an open box may be when the search ends."""
 _ROUNDING = 1e-9  # so that rounding does not decide on which side of a jump a mixture lies
 _WIDE = 1e6
 _LEAN = 1e-5  # weight of the arguments in the cost: of mixtures with the same bound, small arguments are better
 _MOST_COMPARED = 3000  # all pairs of iterates are compared up to this number
 
 
-def best_for_black_boxes(table: Table, rows: Array, penalty: float = 1e3, tolerance: float = 1e-3) -> Array | None:
-    """Minimise objective + ``penalty`` * violation over mixtures; None if the problem also has other atoms.
+def best_for_black_boxes(table: Table, rows: Array) -> Array | None:
+    """Minimise objective + `PENALTY` * violation over mixtures; None if the problem also has other atoms.
 
     ``rows`` are the signed rows (multiplier rows, iterates), all finite.
     """
@@ -39,7 +43,7 @@ def best_for_black_boxes(table: Table, rows: Array, penalty: float = 1e3, tolera
         return None
     kept = _undominated(rows)
     weights = np.zeros(rows.shape[1])
-    weights[kept] = _Search(table, rows[:, kept], penalty).run(tolerance)
+    weights[kept] = _Search(table, rows[:, kept]).run()
     return weights
 
 
@@ -65,8 +69,8 @@ class _Box:
 
 
 class _Search:
-    def __init__(self, table: Table, rows: Array, penalty: float) -> None:
-        self.table, self.rows, self.penalty = table, rows, penalty
+    def __init__(self, table: Table, rows: Array) -> None:
+        self.table, self.rows = table, rows
         self.constraints = table.constraints
         self.arguments = rows[table.couplings]
         self.sense = table.sense[table.couplings]
@@ -79,13 +83,13 @@ class _Search:
         self.value = float(min(singles))
         self.count = 0
 
-    def run(self, tolerance: float) -> Array:
-        """Split the box with the lowest bound until no box can be better by more than ``tolerance``."""
+    def run(self) -> Array:
+        """Split the box with the lowest bound until no box can be better by more than `TOLERANCE`."""
         boxes: list[_Box] = []
         self.add(boxes, self.arguments.min(axis=1), self.arguments.max(axis=1))
         while boxes and self.count < MOST_NODES:
             box = heapq.heappop(boxes)
-            if box.bound > self.value - tolerance * (1 + abs(self.value)):
+            if box.bound > self.value - TOLERANCE * (1 + abs(self.value)):
                 break
             low, high, at = np.array(box.low), np.array(box.high), self.arguments @ np.array(box.mixture)
             k = self.steepest(low, at)
@@ -125,7 +129,7 @@ class _Search:
         limited = self.rows[self.constraints]
         room = -self.table.atom_weights[self.constraints] @ atoms
         A = np.vstack([np.hstack([limited, -np.ones((len(limited), 1))]), np.pad(self.arguments, ((0, 0), (0, 1)))])
-        cost = np.append(self.rows[0] + _LEAN * self.arguments.sum(0), self.penalty)
+        cost = np.append(self.rows[0] + _LEAN * self.arguments.sum(0), PENALTY)
         result = linprog(cost, A, np.concatenate([room, high + _ROUNDING]), self.ones, [1.0], method="highs")
         if result.x is None:
             return None
@@ -140,13 +144,13 @@ class _Search:
         return values
 
     def merit(self, mixture: Array) -> float:
-        """Objective + penalty * largest violation of a mixture; infinite where a black box is not defined."""
+        """Objective + `PENALTY` * largest violation of a mixture; infinite where a black box is not defined."""
         atoms = self.atoms(self.arguments @ mixture + _ROUNDING)
         if np.isnan(atoms).any():
             return np.inf
         violations = self.rows[self.constraints] @ mixture + self.table.atom_weights[self.constraints] @ atoms
         objective = float(self.rows[0] @ mixture + self.table.atom_weights[0] @ atoms)
-        return objective + self.penalty * max(float(violations.max(initial=0.0)), 0.0)
+        return objective + PENALTY * max(float(violations.max(initial=0.0)), 0.0)
 
     def steepest(self, low: Array, at: Array) -> int:
         """The argument whose distance from the lower corner loosens the bound most."""

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .convex import ConvexSolution
-from .linear import FEASIBLE
 from .programme import Box, MixtureProgramme
 from .ratios import local
 from .tightening import tighten
@@ -152,13 +151,6 @@ def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
     return objective if violation <= room + KEPT else np.inf
 
 
-def _aim(columns: MixtureProgramme, room: float | None) -> None:
-    if room is None:
-        columns.aim_at_violation()
-    else:
-        columns.aim_at_objective(room + FEASIBLE)
-
-
 class _Branching:
     """One search: the heap of open boxes and the best mixture so far."""
 
@@ -193,7 +185,7 @@ class _Branching:
     def tightened(self, node: _Node) -> _Node | None:
         """The node with its box tightened around mixtures better than the best known one; None if there are none."""
         columns, cutoff = self.columns, self.value - _CUTOFF * self.effort.search.gap
-        _aim(columns, self.room)
+        columns.aim(self.room)
         columns.inside(node.box)
         columns.below(cutoff, violation=self.room is None)
         box = tighten(columns, node.box, lambda: self.effort.over)
@@ -216,7 +208,7 @@ class _Branching:
     def bound(self, box: Box, above: float, shrinking: bool) -> _Node | None:
         """Solve a box's programme and cut its convex atoms; None if the box has no better mixture."""
         columns = self.columns
-        _aim(columns, self.room)
+        columns.aim(self.room)
         columns.inside(box)
         lower, last = above, None
         for _ in range(_CUT_ROUNDS):

@@ -63,11 +63,12 @@ class Columns:
         return len(self.source)
 
     @classmethod
-    def of(cls, rates: Array, source: Source | NDArray[np.int8], handle: NDArray[np.intp], losses: int = 0) -> Columns:
-        """Columns outside a game; their ``losses`` ordinary losses are unknown (NaN)."""
+    def of(cls, rates: Array, source: Source | NDArray[np.int8], handle: NDArray[np.intp] | None = None) -> Columns:
+        """Columns outside a game, without ordinary losses; handles that nobody looks up may be left out."""
         count = rates.shape[1]
+        handle = np.zeros((count, 2), dtype=np.intp) if handle is None else handle
         sources = np.broadcast_to(np.asarray(source, dtype=np.int8), (count,))
-        return cls(rates, np.full((losses, count), np.nan), sources, handle, np.full(count, -1, dtype=np.intp))
+        return cls(rates, np.zeros((0, count)), sources, handle, np.full(count, -1, dtype=np.intp))
 
     def where(self, chosen: Index) -> Columns:
         """Some of the columns, by a mask or by their indices."""

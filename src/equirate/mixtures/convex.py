@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .linear import FEASIBLE
 from .programme import MixtureProgramme
 
 Array = NDArray[np.float64]
@@ -30,25 +29,18 @@ class ConvexSolution(NamedTuple):
     value: float
     bound: float
 
-
-def least_violation(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> ConvexSolution:
-    """The mixture with the smallest violation."""
-    columns.aim_at_violation()
-    return _cut_until_right(columns, start, None, rounds, tolerance)
-
-
-def least_objective(
-    columns: MixtureProgramme, start: Array, room: float, rounds: int, tolerance: float
-) -> ConvexSolution:
-    """The mixture with the smallest objective among those with a violation of at most ``room``."""
-    columns.aim_at_objective(room + FEASIBLE)
-    return _cut_until_right(columns, start, room, rounds, tolerance)
+    @property
+    def known_bound(self) -> float | None:
+        """The bound, or None if it is not finite."""
+        return self.bound if np.isfinite(self.bound) else None
 
 
-def _cut_until_right(
-    columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float
-) -> ConvexSolution:
-    """Solve, cut the atoms that are underestimated, and solve again; also try mixtures on the way to the solution."""
+def best(columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float) -> ConvexSolution:
+    """The mixture with the smallest objective and violation at most ``room``; if that is None, smallest violation.
+
+    Solves, cuts the atoms that are underestimated, and solves again; also tries mixtures on the way to the solution.
+    """
+    columns.aim(room)
     mu, best, bound = start, _value(columns, start, room), -np.inf
     for _ in range(rounds):
         solved = columns.solve()
@@ -72,30 +64,3 @@ def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
     objective, violation = columns.judge(mu)
     value = violation if room is None else objective + _PRICE * max(violation - room, 0.0)
     return np.inf if np.isnan(value) else value
-
-
-class Priced(NamedTuple):
-    """The best mixture of columns, its value, and its prices (duals)."""
-
-    weights: Array
-    value: float
-    """Minimised objective plus the price of the violation."""
-    multipliers: Array
-    """Duals of constraints and couplings."""
-
-
-def priced(columns: MixtureProgramme, penalty: float, tolerance: float) -> Priced | None:
-    """Minimise objective + penalty * violation, with the duals; None where the programme has no solution."""
-    columns.aim_at_merit(penalty)
-    best: Priced | None = None
-    for _ in range(60):
-        solved = columns.solve()
-        if solved is None:
-            break
-        mu, others, lower = solved
-        value = columns.merit(mu, penalty)
-        best = Priced(mu, value, columns.duals) if best is None or value < best.value else best
-        best = best._replace(multipliers=columns.duals)
-        if best.value - lower <= tolerance * (1 + abs(lower)) or not columns.cut_off(others, mu):
-            break
-    return best

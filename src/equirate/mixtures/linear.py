@@ -83,7 +83,7 @@ class Programme:
         deferred: int = 0,
     ) -> None:
         self.n, self.k = columns.shape[1], others.shape[1]
-        self.columns, self.active, self.solves = columns, np.zeros(0, np.intp), 0
+        self.active, self.solves = np.zeros(0, np.intp), 0
         self.objective = np.zeros(self.n)
         self._in = np.zeros(self.n, dtype=bool)
         self._solver = _solver()
@@ -123,7 +123,6 @@ class Programme:
         if len(self._where) > len(columns):  # rows that were added later have coefficients of columns
             raise ValueError("columns can only be added to a programme whose later rows leave them out")
         scaled = columns / self._scale[self._where][:, None]
-        self.columns = np.concatenate([self.columns, columns], axis=1)
         self._scaled = np.concatenate([self._scaled, scaled], axis=1)
         self.objective = np.concatenate([self.objective, np.zeros(count)])
         self._in = np.concatenate([self._in, np.zeros(count, dtype=bool)])

@@ -19,7 +19,7 @@ from ..problem.table import Table
 from . import convex, ratios
 from .black_boxes import best_for_black_boxes
 from .linear import FEASIBLE
-from .pricing import black_box_prices, local_prices
+from .pricing import BROKEN, black_box_prices, local_prices
 from .programme import MixtureProgramme, atoms_at, basic, judged, violations_at
 from .shrinking import shrink_weights
 
@@ -27,8 +27,6 @@ Array = NDArray[np.float64]
 
 ROUNDS, TOLERANCE = 60, 1e-5
 """Largest number of rounds of cutting planes in one solve, and the tolerance of convex atoms."""
-BROKEN = 1e-7
-"""A larger violation has prices of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,14 +124,14 @@ class Master:
     def _convex(self, programme: MixtureProgramme, start: Array) -> Mixture:
         prices, (_, violation) = [], programme.judge(start)
         if violation > FEASIBLE:
-            first = convex.least_violation(programme, start, ROUNDS, TOLERANCE)
+            first = convex.best(programme, start, None, ROUNDS, TOLERANCE)
             start, violation = first.weights, first.value
             if violation > BROKEN:
                 prices.append(np.concatenate([[0.0], programme.prices]))
-        best = convex.least_objective(programme, start, violation if violation > BROKEN else 0.0, ROUNDS, TOLERANCE)
+        room = violation if violation > BROKEN else 0.0
+        best = convex.best(programme, start, room, ROUNDS, TOLERANCE)
         prices.append(np.concatenate([[1.0], programme.prices]))
-        bound = best.bound if np.isfinite(best.bound) else None
-        return Mixture(best.weights, *programme.judge(best.weights), bound, tuple(prices))
+        return Mixture(best.weights, *programme.judge(best.weights), best.known_bound, tuple(prices))
 
     def _local(self, programme: MixtureProgramme, start: Array) -> Mixture:
         weights = ratios.local(programme, start, ROUNDS, TOLERANCE)

@@ -15,7 +15,6 @@ from ..problem.table import Table
 from . import branching, convex, ratios
 from .black_boxes import best_for_black_boxes
 from .branching import Effort, Search
-from .convex import Priced
 from .margins import MarginProgramme, Margins
 from .programme import Cut, MixtureProgramme, basic
 from .shrinking import Weights
@@ -84,10 +83,10 @@ def polish_weights(
 def _convex(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Weights:
     violation, least = 0.0, 0.0
     if columns.j and columns.judge(start)[1] > 0:
-        first = convex.least_violation(columns, start, rounds, tolerance)
+        first = convex.best(columns, start, None, rounds, tolerance)
         start, violation, least = first.weights, first.value, max(first.bound, 0.0)
-    best = convex.least_objective(columns, start, violation, rounds, tolerance)
-    return Weights(best.weights, violation if violation > 10 * tolerance else 0.0, known(best.bound), least)
+    best = convex.best(columns, start, violation, rounds, tolerance)
+    return Weights(best.weights, violation if violation > 10 * tolerance else 0.0, best.known_bound, least)
 
 
 def _local(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Weights:
@@ -101,7 +100,7 @@ def _global(columns: MixtureProgramme, local: Weights, rounds: int, tolerance: f
     ratio, effort = ratios.only_ratio(columns), Effort(columns, search)
     if violation > branching.KEPT:
         if ratio is not None:
-            first = convex.least_violation(columns, mu, rounds, tolerance)
+            first = convex.best(columns, mu, None, rounds, tolerance)
         else:
             first = branching.best(columns, mu, None, effort)
         mu, violation, least = first.weights, first.value, max(first.bound, 0.0)
@@ -110,18 +109,4 @@ def _global(columns: MixtureProgramme, local: Weights, rounds: int, tolerance: f
         best = ratios.least_ratio(columns, ratio, mu, room, rounds, tolerance)
     else:
         best = branching.best(columns, mu, room, effort)
-    return Weights(best.weights, columns.judge(best.weights)[1], known(best.bound), least)
-
-
-def known(bound: float) -> float | None:
-    """The bound, or None if it is not finite."""
-    return bound if np.isfinite(bound) else None
-
-
-def best_mixture(table: Table, rows: Array, penalty: float, tolerance: float, cuts: list[Cut]) -> Priced | None:
-    """Minimise objective + penalty * violation over mixtures of columns, with the duals; for convex problems.
-
-    ``rows`` and ``cuts`` are as in `polish_weights`. None where the programme has no solution.
-    """
-    columns = MixtureProgramme(table, rows, cuts, np.full(rows.shape[1], 1 / rows.shape[1]))
-    return convex.priced(columns, penalty, tolerance)
+    return Weights(best.weights, columns.judge(best.weights)[1], best.known_bound, least)

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from ..problem.table import Table
 from .linear import FEASIBLE, Programme
 from .programme import MixtureProgramme
+from .ratios import PENALTY
 
 Array = NDArray[np.float64]
 
+BROKEN = 1e-7
+"""A larger violation has prices of its own."""
 _TRUSTED = 0.3
 """Trust region: the largest relative change of denominators where ratios are linearised."""
-_PENALTY = 10.0
-"""Price of a violation where the linearised constraints cannot be kept."""
-_BROKEN = 1e-7
-"""A larger violation has prices of its own."""
 _SHARES = (0.02, 0.2)
 """Steps of the finite differences of a black box, relative to the range of each argument."""
 
@@ -30,18 +29,19 @@ def local_prices(programme: MixtureProgramme, mu: Array) -> list[Array]:
     """Prices with ratios linearised at a mixture: for the violation, if there is one, and for the objective."""
     programme.near(mu, _TRUSTED)
     violation, prices = programme.judge(mu)[1], []
-    if violation > _BROKEN:
-        programme.aim_at_violation()
-        prices += _solved(programme, 0.0)
-    programme.aim_at_objective(violation + FEASIBLE)
-    solved = _solved(programme, 1.0)
-    if not solved:  # a denominator below its floor, where no linearisation keeps the constraints
-        programme.aim_at_merit(_PENALTY)
-        solved = _solved(programme, 1.0)
-    return prices + solved
+    if violation > BROKEN:
+        programme.aim(None)
+        prices += _prices(programme, 0.0)
+    programme.aim(violation)
+    of_objective = _prices(programme, 1.0)
+    if not of_objective:  # a denominator below its floor, where no linearisation keeps the constraints
+        programme.aim_at_merit(PENALTY)
+        of_objective = _prices(programme, 1.0)
+    return prices + of_objective
 
 
-def _solved(programme: MixtureProgramme, weight: float) -> list[Array]:
+def _prices(programme: MixtureProgramme, weight: float) -> list[Array]:
+    """Duals of the programme as it is aimed, after ``weight`` for the objective; none where it has no solution."""
     for _ in range(8):
         solved = programme.solve()
         if solved is None:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .linear import Programme, best_distribution
+from .linear import FEASIBLE, Programme, best_distribution
 
 Array = NDArray[np.float64]
 
@@ -96,14 +96,15 @@ class MixtureProgramme:
             for share in _SHARES:
                 self.cut_at(table.lo + share * (table.hi - table.lo))
         self.cut_at(self.at(start)[0])
-        self._known = len(cuts)
+        self._known = 0
         self._cutoff: int | None = None
         self.programme = self._programme(start)
+        self._add_cuts()
 
     def extend(self, rows: Array) -> None:
         """Add columns, given by their signed rows."""
         self.rows = np.concatenate([self.rows, rows], axis=1)
-        columns = np.zeros((len(self.programme.columns), rows.shape[1]))
+        columns = np.zeros((self._first_envelope + 4 * len(self.ratios), rows.shape[1]))
         columns[: self.j + self.s] = rows[1:]
         self.programme.extend(columns)
         self.n += rows.shape[1]
@@ -134,20 +135,19 @@ class MixtureProgramme:
 
     # -- objectives ------------------------------------------------------------------------------
 
-    def aim_at_violation(self) -> None:
-        """Minimise the violation."""
-        self.programme.aim(np.zeros(self.n), np.eye(1, len(self.cost), self.v)[0])
-        self.programme.bound(self.v, 0.0, np.inf)
-
-    def aim_at_objective(self, room: float) -> None:
-        """Minimise the objective with a violation of at most ``room``."""
-        self.programme.aim(self.rows[0], self.cost)
-        self.programme.bound(self.v, 0.0, room)
+    def aim(self, room: float | None) -> None:
+        """Minimise the objective with a violation of at most ``room``; if that is None, minimise the violation."""
+        if room is None:
+            self.programme.aim(np.zeros(self.n), np.eye(1, len(self.cost), self.v)[0])
+            self.programme.bound(self.v, 0.0, np.inf)
+        else:
+            self.programme.aim(self.rows[0], self.cost)
+            self.programme.bound(self.v, 0.0, room + FEASIBLE)
 
     def aim_at(self, objective: Array, room: float) -> None:
         """Minimise another function of the columns, with a violation of at most ``room``."""
         self.programme.aim(objective, np.zeros_like(self.cost))
-        self.programme.bound(self.v, 0.0, room)
+        self.programme.bound(self.v, 0.0, room + FEASIBLE)
 
     def aim_at_other(self, other: int, sign: float) -> None:
         """Minimise (``sign`` 1) or maximise (-1) one of the other variables; the bounds stay as they are."""
@@ -201,18 +201,22 @@ class MixtureProgramme:
 
     def solve(self) -> tuple[Array, Array, float] | None:
         """Mixture, other variables and value of the programme with all cuts so far; None if it has no solution."""
-        fresh = self.cuts[self._known :]
-        if fresh:
-            padded = np.zeros((len(fresh), len(self.cost)))
-            padded[:, : self.v] = [cut.slopes for cut in fresh]
-            self.programme.add(padded, np.array([cut.limit for cut in fresh]))
-            self._known = len(self.cuts)
+        self._add_cuts()
         solved = self.programme.solve()
         if solved is None:
             return None
         self.prices = -solved.duals[: self.j + self.s]
-        self.duals = np.maximum(self.prices, 0.0)
         return solved.weights, solved.others, solved.value
+
+    def _add_cuts(self) -> None:
+        """Add the cuts that the programme does not have yet."""
+        fresh = self.cuts[self._known :]
+        if not fresh:
+            return
+        padded = np.zeros((len(fresh), len(self.cost)))
+        padded[:, : self.v] = [cut.slopes for cut in fresh]
+        self.programme.add(padded, np.array([cut.limit for cut in fresh]))
+        self._known = len(self.cuts)
 
     # -- ratios ----------------------------------------------------------------------------------
 
@@ -267,8 +271,7 @@ class MixtureProgramme:
             for k, atom in enumerate(group.atoms):
                 top, bottom = group.slacks[:, k]
                 sign = float(table.sense[first + top])
-                N = sign * self.rows[first + top]
-                D = table.sense[first + bottom] * self.rows[first + bottom]
+                N, D = self._argument(top), self._argument(bottom)
                 for m, other in enumerate(ratios):
                     if np.allclose(N, other.numerator, 0, 1e-12) and np.allclose(D, other.denominator, 0, 1e-12):
                         ratios[m] = replace(other, atoms=(*other.atoms, (int(atom), sign)))
@@ -299,12 +302,7 @@ class MixtureProgramme:
         columns = np.zeros((len(others), self.n))
         columns[: self.j + self.s] = self.rows[1:]
         limits = np.zeros(len(others))
-        padded = np.zeros((len(self.cuts), count))
-        for k, cut in enumerate(self.cuts):
-            padded[k, : self.v] = cut.slopes
-        programme = Programme(columns, others, limits, self._bounds(), self._begin_with(start), equal, self.j)
-        programme.add(padded, np.array([cut.limit for cut in self.cuts]))
-        return programme
+        return Programme(columns, others, limits, self._bounds(), self._begin_with(start), equal, self.j)
 
     def _begin_with(self, start: Array) -> NDArray[np.intp]:
         """Columns of the start, the best in every row, and the best in some random combinations of rows."""

@@ -81,7 +81,7 @@ def least_ratio(
     r, bound = _value_of(ratio, mu), -np.inf
     value = sign * r if columns.judge(mu)[1] <= room + tolerance else np.inf
     for _ in range(rounds):
-        columns.aim_at(sign * (ratio.numerator - r * ratio.denominator), room + FEASIBLE)
+        columns.aim_at(sign * (ratio.numerator - r * ratio.denominator), room)
         solved = columns.solve()
         if solved is None:
             break

@@ -7,13 +7,13 @@ minimises the true one. Every model can best-respond; some can also descend.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .steps import ADAM, Plain, StepRule
+from .steps import ADAM, PLAIN, StepRule
 from .surrogates import HINGE, Surrogate
 
 Array = NDArray[np.float64]
@@ -23,20 +23,13 @@ Array = NDArray[np.float64]
 class ModelPlayer:
     """Base of the strategies: whether the model responds or descends, and on what."""
 
-    @property
-    def responds(self) -> bool:
-        """Whether the model best-responds rather than takes a gradient step."""
-        raise NotImplementedError
+    responds: ClassVar[bool]
+    """Whether the model best-responds rather than takes a gradient step."""
 
-    @property
-    def rule(self) -> StepRule[Any]:
-        """The step rule of a model that descends."""
-        return Plain()
-
-    @property
-    def bounds(self) -> Surrogate:
-        """The bounds on the predictions that a model descends on."""
-        return HINGE
+    step: StepRule[Any] = PLAIN
+    """The step rule of a model that descends."""
+    surrogate: Surrogate = HINGE
+    """The bounds on the predictions that a model descends on."""
 
     def split(self, table: Table, multipliers: Array, levels: Array | None) -> tuple[Array, Array]:
         """Per-cell costs (>= 0, <= 0) on the upper and lower bounds of the predictions; their sum is the true cost."""
@@ -54,10 +47,7 @@ class ModelPlayer:
 class Respond(ModelPlayer):
     """Let the model's oracle minimise the true weighted sum of rates."""
 
-    @property
-    def responds(self) -> bool:
-        """Yes."""
-        return True
+    responds: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -70,24 +60,10 @@ class Descend(ModelPlayer):
     rates (SPADE and similar) need the rows, because only then is the surrogate linear in the multipliers.
     """
 
+    responds: ClassVar[bool] = False
+
     step: StepRule[Any] = ADAM
-    surrogate: Surrogate = HINGE
     net: bool = True
-
-    @property
-    def responds(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def rule(self) -> StepRule[Any]:
-        """Its step rule."""
-        return self.step
-
-    @property
-    def bounds(self) -> Surrogate:
-        """Its surrogate."""
-        return self.surrogate
 
     def split(self, table: Table, multipliers: Array, levels: Array | None) -> tuple[Array, Array]:
         """By the sign of the net coefficient, or row by row."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,43 +53,27 @@ S = TypeVar("S", bound=Multipliers)
 class MultiplierPlayer(Generic[S]):
     """Base of the strategies, and the interface for new ones.
 
-    `start` and `learn` are the strategy. The properties declare what the player needs and provides: whether it takes
-    steps (and so a step size), whether it plays the objective's multiplier too, how large the multipliers get, and
-    whether its regret is known. ``sees_bounds`` says whether it sees the model's surrogate bounds instead
-    of the true rates.
+    `start` and `learn` are the strategy. The attributes declare what the player needs and provides. ``sees_bounds``
+    says whether it sees the model's surrogate bounds instead of the true rates.
     """
 
     sees_bounds: bool = False
 
-    @property
-    def takes_steps(self) -> bool:
-        """Whether the player uses the multipliers' step size."""
-        return True
-
-    @property
-    def plays_objective(self) -> bool:
-        """Whether the objective's multiplier is played, too, instead of being 1."""
-        return False
+    takes_steps: ClassVar[bool] = True
+    """Whether the player uses the multipliers' step size."""
+    plays_objective: ClassVar[bool] = False
+    """Whether the objective's multiplier is played, too, instead of being 1."""
+    has_radius: ClassVar[bool] = False
+    """Whether the player projects on a radius that can be set (`within`)."""
+    has_regret: ClassVar[bool] = False
+    """Whether the player's theorem bounds the regret against the best fixed multipliers."""
+    learns_couplings: ClassVar[bool] = True
+    """Whether the multipliers of couplings take steps of their own."""
 
     @property
     def most(self) -> float:
         """Bound on the sum of the multipliers, without the objective's."""
         return 1.0
-
-    @property
-    def has_radius(self) -> bool:
-        """Whether the player projects on a radius that can be set (`within`)."""
-        return False
-
-    @property
-    def has_regret(self) -> bool:
-        """Whether the player's theorem bounds the regret against the best fixed multipliers."""
-        return False
-
-    @property
-    def learns_couplings(self) -> bool:
-        """Whether the multipliers of couplings take steps of their own."""
-        return True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """The same player with another step rule, where it has one."""
@@ -103,21 +87,17 @@ class MultiplierPlayer(Generic[S]):
         """The step size of the player's theorem; ``bounds`` are those on the residuals (constraints, couplings)."""
         raise AlgorithmError(f'{type(self).__name__} has no theorem here: give lambda_step a number, not "theory"')
 
-    def start(self, table: Table, count: int, exact: bool = False) -> S:
-        """Return the state before the first round; ``exact`` says whether the model answers exactly."""
+    def start(self, table: Table, count: int) -> S:
+        """Return the state before the first round."""
         raise NotImplementedError
 
     def learn(self, state: S, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> S:
         """Choose the next round's multipliers, knowing this round's rows and residuals."""
         raise NotImplementedError
 
-    def share(self, state: S, t: int) -> Array:
+    def share(self, state: S) -> Array:
         """Return the unnormalised weight of this round's classifier in the output that the theorem is about."""
         return np.ones(state.lam.shape[1])
-
-    def settled(self, state: S) -> bool:
-        """Whether further rounds would change nothing."""
-        return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,15 +107,12 @@ class Ascending(MultiplierPlayer[S]):
     step: StepRule[Any] = ADAM
     radius: float = 100.0
 
+    has_radius: ClassVar[bool] = True
+
     @property
     def most(self) -> float:
         """The radius of the projection."""
         return self.radius
-
-    @property
-    def has_radius(self) -> bool:
-        """Yes."""
-        return True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """Ascend by another rule."""
@@ -166,19 +143,17 @@ class Ascent(Ascending[AscentState]):
     floor: float = 1e-4
     initial: float | None = None
 
-    @property
-    def has_regret(self) -> bool:
-        """That of online gradient ascent."""
-        return True
+    has_regret: ClassVar[bool] = True  # that of online gradient ascent
 
     def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
         """eta_lambda = kappa / (B_lambda sqrt(2 T))."""
         return self.radius / (max(float(np.linalg.norm(bounds)), 1e-9) * math.sqrt(2 * rounds))
 
-    def start(self, table: Table, count: int, exact: bool = False) -> AscentState:
+    def start(self, table: Table, count: int) -> AscentState:
         """Begin as ``initial`` says."""
         if self.initial is None:
-            lam = middle_leader(table, count)
+            with_atoms = np.repeat(table.nonlinear[:, None].astype(float), count, axis=1)
+            lam = leader(table, middle(table, count), with_atoms)
         else:
             lam = np.full((table.program.n_multipliers, count), self.initial)
             lam[0] = 1.0
@@ -210,14 +185,11 @@ class LeaderState(Multipliers):
 class FollowTheLeader(MultiplierPlayer[LeaderState]):
     """The multipliers that would have been best so far: the gradient at the average of the rates."""
 
-    @property
-    def takes_steps(self) -> bool:
-        """None."""
-        return False
+    takes_steps: ClassVar[bool] = False
 
-    def start(self, table: Table, count: int, exact: bool = False) -> LeaderState:
+    def start(self, table: Table, count: int) -> LeaderState:
         """Begin at the gradient at the rates of the classifier that predicts 0 for everybody."""
-        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        rows = _rows_of_nobody(table, count)
         xi, _ = arguments(table, rows)
         none_left = np.zeros(count, dtype=bool)
         return LeaderState(leader(table, xi), np.zeros_like(rows), slacks=xi, left=none_left)
@@ -256,9 +228,9 @@ class OuterAscent(Ascending[OuterState]):
         norm = max(float(np.linalg.norm(bounds[:n_constraints])), 1e-9)
         return self.radius / (norm * math.sqrt(2 * max(self.runs(rounds), 1)))
 
-    def start(self, table: Table, count: int, exact: bool = False) -> OuterState:
+    def start(self, table: Table, count: int) -> OuterState:
         """Begin with no weight on the constraints, at the classifier that predicts 0 for everybody."""
-        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        rows = _rows_of_nobody(table, count)
         outer = np.zeros((table.program.n_constraints, count))
         xi, _ = arguments(table, rows)
         return OuterState(leader(table, xi, outer), rows, self.step.start(outer.shape), slacks=xi)
@@ -287,7 +259,7 @@ class OuterAscent(Ascending[OuterState]):
             run += 1
         return run
 
-    def share(self, state: OuterState, t: int) -> Array:
+    def share(self, state: OuterState) -> Array:
         """Weight of the k-th inner round in its Frank-Wolfe point: gamma_k times the later (1 - gamma)."""
         length = self.length(state.run)
         return np.full(state.lam.shape[1], 2 * (state.k + 1) / (length * (length + 1)))
@@ -320,16 +292,13 @@ class Following(Ascending[FollowingState]):
     memory: float = 10.0
     edge: float = 0.01
 
-    def start(self, table: Table, count: int, exact: bool = False) -> FollowingState:
+    learns_couplings: ClassVar[bool] = False
+
+    def start(self, table: Table, count: int) -> FollowingState:
         """Begin in the middle of the boxes, with no weight on constraints."""
         xi = middle(table, count)
-        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        rows = _rows_of_nobody(table, count)
         return FollowingState(leader(table, xi), rows, self.step.start(rows[1:].shape), slacks=xi)
-
-    @property
-    def learns_couplings(self) -> bool:
-        """They follow."""
-        return False
 
     def learn(
         self, state: FollowingState, table: Table, rows: Array, residual: Array, rate: Array, t: int
@@ -364,17 +333,14 @@ class SwapRegret(MultiplierPlayer[SwapState]):
     The rate is constant: with one that shrinks like 1/sqrt(t), six of the tests of its theorem were not met.
     """
 
-    @property
-    def plays_objective(self) -> bool:
-        """As one entry of the distribution."""
-        return True
+    plays_objective: ClassVar[bool] = True
 
     def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
         """sqrt(m log m / (T B^2)), B in the sup-norm."""
         m = max(1 + len(bounds), 2)
         return math.sqrt(m * math.log(m) / rounds) / max(float(bounds.max(initial=0.0)), 1e-9)
 
-    def start(self, table: Table, count: int, exact: bool = False) -> SwapState:
+    def start(self, table: Table, count: int) -> SwapState:
         """Begin uniform."""
         m = table.program.n_multipliers
         return SwapState(np.full((m, count), 1 / m), np.full((m, m, count), 1 / m))
@@ -388,10 +354,20 @@ class SwapRegret(MultiplierPlayer[SwapState]):
         matrix = np.maximum(grown / grown.sum(0), 1e-12)
         return SwapState(stationary(matrix), matrix)
 
-    def share(self, state: SwapState, t: int) -> Array:
+    def share(self, state: SwapState) -> Array:
         """Weight of the objective: the theorem's output favours rounds in which the constraints were satisfied."""
         weight: Array = state.lam[0].copy()
         return weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class MasterDuals(MultiplierPlayer[Any]):
+    """The duals of the best mixture so far, which `game.column_generation` solves for, without steps or learning."""
+
+
+def _rows_of_nobody(table: Table, count: int) -> Array:
+    """Rows of the classifier that predicts 0 for everybody, for every configuration."""
+    return np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
 
 
 def project(points: Array, radius: float) -> Array:
@@ -451,8 +427,3 @@ def leader(table: Table, xi: Array, constraints: Array | None = None, objective:
         weight = atom_weights(table, lam)[group.atoms]
         lam[first + group.slacks] = weight * np.abs(group.form.gradient(xi[group.slacks]))
     return lam
-
-
-def middle_leader(table: Table, count: int) -> Array:
-    """Multipliers that support the atoms in the middle of their boxes, with constraints that have atoms at 1."""
-    return leader(table, middle(table, count), np.repeat(table.nonlinear[:, None].astype(float), count, axis=1))

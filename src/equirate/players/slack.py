@@ -10,7 +10,7 @@ own: the multipliers of follow-the-leader determine it).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,19 +49,11 @@ class Slacks(State):
 class SlackPlayer:
     """Base of the strategies.
 
-    ``takes_steps`` says whether the player moves by a step rule and uses the slack's step size; ``answers_best``
-    whether its slacks minimise the Lagrangian in every round, so that the Lagrangian bounds the optimum from below.
+    ``answers_best`` says whether the slacks minimise the Lagrangian in every round, so that the Lagrangian bounds the
+    optimum from below.
     """
 
-    @property
-    def takes_steps(self) -> bool:
-        """Whether the player moves by a step rule."""
-        return False
-
-    @property
-    def answers_best(self) -> bool:
-        """Whether the slacks minimise the Lagrangian in every round."""
-        return False
+    answers_best: ClassVar[bool] = False
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """The same player with another step rule, where it has one."""
@@ -86,12 +78,9 @@ class SlackPlayer:
 
 @dataclass(frozen=True)
 class ImpliedSlack(SlackPlayer):
-    """No slack of its own: follow-the-leader has minimised over it."""
+    """No slack of its own: follow-the-leader has minimised over it, and its multipliers are the gradient there."""
 
-    @property
-    def answers_best(self) -> bool:
-        """Follow-the-leader's multipliers are the gradient there."""
-        return True
+    answers_best: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -100,15 +89,7 @@ class BestSlack(SlackPlayer):
 
     step: StepRule[Any] = ADAM
 
-    @property
-    def takes_steps(self) -> bool:
-        """On u, in biconvex form."""
-        return True
-
-    @property
-    def answers_best(self) -> bool:
-        """Exactly."""
-        return True
+    answers_best: ClassVar[bool] = True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """Move on u by another rule."""
@@ -117,12 +98,12 @@ class BestSlack(SlackPlayer):
     def start(self, table: Table, count: int) -> Slacks:
         """Begin in the middle, with u at its value there."""
         state = super().start(table, count)
-        ratios = [g for g in table.groups if g.direct is not None]
+        ratios = _ratios(table)
         if not ratios:
             return state
         u = np.zeros((len(table.program.atoms), count))
-        for group in ratios:
-            _, high = _u_box(table, group)
+        for group, direct in ratios:
+            _, high = _u_box(table, group, direct)
             u[group.atoms] = np.minimum(0.5, high)[:, None]
         return replace(state, u=u, step=self.step.start(u.shape))
 
@@ -135,13 +116,10 @@ class BestSlack(SlackPlayer):
             w = weight[group.atoms]
             if group.direct is not None:
                 w = 2 * _u_of(state)[group.atoms] * w
-            v, lo, hi = (
-                price[group.slacks],
-                table.lo[group.slacks][..., None],
-                table.hi[group.slacks][..., None],
-            )
+            v = price[group.slacks]
+            lo, hi = table.lo[group.slacks][..., None], table.hi[group.slacks][..., None]
             if group.form.grid:
-                within = _level(group, lo, hi, state.rounds)
+                within = _level(lo, hi, state.rounds)
                 xi[group.slacks] = _grid_response(group, w, v, *within)
             elif group.form.respond is not None:
                 with np.errstate(over="ignore"):
@@ -154,17 +132,15 @@ class BestSlack(SlackPlayer):
             return state
         gradient = np.zeros_like(state.u)
         weight = atom_weights(table, multipliers)
-        for group in table.groups:
-            if group.direct is not None:
-                root = -group.form.value(state.xi[group.slacks])
-                u = state.u[group.atoms]
-                gradient[group.atoms] = 2 * weight[group.atoms] * (u * rows[group.direct] - root)
+        for group, direct in _ratios(table):
+            root = -group.form.value(state.xi[group.slacks])
+            u = state.u[group.atoms]
+            gradient[group.atoms] = 2 * weight[group.atoms] * (u * rows[direct] - root)
         move, step = self.step.move(state.step, gradient, rate)
         u = state.u - move
-        for group in table.groups:
-            if group.direct is not None:
-                low, high = _u_box(table, group)
-                u[group.atoms] = np.clip(u[group.atoms], low[:, None], high[:, None])
+        for group, direct in _ratios(table):
+            low, high = _u_box(table, group, direct)
+            u[group.atoms] = np.clip(u[group.atoms], low[:, None], high[:, None])
         return replace(state, u=u, step=step)
 
     def direct(self, state: Slacks, table: Table, multipliers: Array) -> Array:
@@ -174,9 +150,8 @@ class BestSlack(SlackPlayer):
             return result
         weight = atom_weights(table, multipliers)
         first = table.program.n_multipliers
-        for group in table.groups:
-            if group.direct is not None:
-                result[group.direct - first] = weight[group.atoms] * _u_of(state)[group.atoms] ** 2
+        for group, direct in _ratios(table):
+            result[direct - first] = weight[group.atoms] * _u_of(state)[group.atoms] ** 2
         return result
 
 
@@ -185,11 +160,6 @@ class DescendingSlack(SlackPlayer):
     """Projected gradient steps on L1, inside the box."""
 
     step: StepRule[Any] = ADAM
-
-    @property
-    def takes_steps(self) -> bool:
-        """Every round."""
-        return True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """Move by another rule."""
@@ -227,6 +197,11 @@ def slack_gradient(table: Table, xi: Array, multipliers: Array) -> Array:
     return gradient
 
 
+def _ratios(table: Table) -> list[tuple[AtomGroup, NDArray[np.intp]]]:
+    """The ratios in biconvex form, with the rows of their denominators."""
+    return [(group, group.direct) for group in table.groups if group.direct is not None]
+
+
 def _u_of(state: Slacks) -> Array:
     """U of a table in biconvex form, which `BestSlack.start` made."""
     if state.u is None:
@@ -234,14 +209,13 @@ def _u_of(state: Slacks) -> Array:
     return state.u
 
 
-def _u_box(table: Table, group: AtomGroup) -> tuple[Array, Array]:
+def _u_box(table: Table, group: AtomGroup, direct: NDArray[np.intp]) -> tuple[Array, Array]:
     """0 <= u <= 1 / sqrt(smallest denominator): sqrt(D - N) / D <= 1 / sqrt(D)."""
-    assert group.direct is not None
-    low, _ = table.reach(group.direct)
+    low, _ = table.reach(direct)
     return np.zeros(len(group.atoms)), 1 / np.sqrt(np.maximum(low, group.floors))
 
 
-def _level(group: AtomGroup, lo: Array, hi: Array, played: int) -> tuple[Array, Array]:
+def _level(lo: Array, hi: Array, played: int) -> tuple[Array, Array]:
     """The part of the box that a black box is searched in: all of it, or in turn one level of all arguments but one.
 
     Over the whole box the game converges to where the function's convex envelope is best, but the function's own best
@@ -291,7 +265,7 @@ def _grid_response(group: AtomGroup, weight: Array, price: Array, lo: Array, hi:
 
 def _lattice(free: NDArray[np.bool_], points: int) -> tuple[Array, float]:
     """A regular grid (arguments, points) over the unit box, flat where an argument is not free; and its spacing."""
-    axes = [np.linspace(0, 1, points) if each else np.zeros(1) for each in free]
+    axes = [np.linspace(0, 1, points) if varies else np.zeros(1) for varies in free]
     return np.array(np.meshgrid(*axes, indexing="ij")).reshape(len(free), -1), 1 / (points - 1)
 
 

@@ -7,7 +7,7 @@ returns the step to take (to be added or subtracted by the player) and the new s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -25,15 +25,15 @@ Array = NDArray[np.float64]
 class StepState(State):
     """How many steps were taken."""
 
-    t: int = 0
+    t: int
 
 
 @dataclass(frozen=True, eq=False)
 class AdamState(StepState):
     """Steps taken, and the running means of the gradient and of its square."""
 
-    m: Array = field(default_factory=lambda: np.zeros(0))
-    v: Array = field(default_factory=lambda: np.zeros(0))
+    m: Array
+    v: Array
 
 
 S = TypeVar("S", bound=StepState)
@@ -58,7 +58,7 @@ class Plain(StepRule[StepState]):
 
     def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> StepState:
         """Nothing to remember."""
-        return StepState()
+        return StepState(0)
 
     def move(self, state: StepState, gradient: Array, rate: Array) -> tuple[Array, StepState]:
         """Return rate times gradient."""
@@ -71,7 +71,7 @@ class InverseRoot(StepRule[StepState]):
 
     def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> StepState:
         """No steps were taken."""
-        return StepState()
+        return StepState(0)
 
     def move(self, state: StepState, gradient: Array, rate: Array) -> tuple[Array, StepState]:
         """Return rate / sqrt(t) times gradient."""
@@ -112,8 +112,8 @@ class Adam(StepRule[AdamState]):
 class DampedState(StepState):
     """Steps taken, the gradient before, and for how many steps its sign has been the same."""
 
-    last: Array = field(default_factory=lambda: np.zeros(0))
-    same: Array = field(default_factory=lambda: np.zeros(0))
+    last: Array
+    same: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +155,8 @@ class Damped(StepRule[DampedState]):
         return step, DampedState(state.t + 1, gradient.copy(), same)
 
 
-ADAM = Adam()
-STEPS: dict[str, StepRule[Any]] = {"plain": Plain(), "sqrt": InverseRoot(), "adam": ADAM}
+PLAIN, ADAM = Plain(), Adam()
+STEPS: dict[str, StepRule[Any]] = {"plain": PLAIN, "sqrt": InverseRoot(), "adam": ADAM}
 
 
 def step_named(name: str | StepRule[Any]) -> StepRule[Any]:

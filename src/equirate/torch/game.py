@@ -27,7 +27,6 @@ from ..game.algorithms import Algorithm, choose
 from ..game.classifiers import Classifier
 from ..game.loop import Game, Turn
 from ..game.options import Options, Steps
-from ..game.record import Record
 from ..game.solution import Play, Solution, Status
 from ..game.status import MIXTURE
 from ..game.theory import damped_steps
@@ -37,7 +36,7 @@ from ..models.members import Members
 from ..models.messages import Seen
 from ..models.rows import Batch, Rows
 from ..players.surrogates import Surrogate
-from ..problem.canonical import RatioForm, canonicalize
+from ..problem.canonical import canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table
 from ..training.parts import FEWEST
@@ -196,8 +195,7 @@ class RateGame:
         self.shelf = Shelf(memory, folder)
         self.ledger = Ledger(self.cells, 1)
         self.user_module = _UserModule(self)
-        players = self.algorithm.players(exact=False)
-        self.game = Game(self.table, training, self.user_module, players, self.rules, Record(1))
+        self.game = Game(self.table, training, self.user_module, self.algorithm, self.rules)
         self.pairs = partners(self.trained) if logit_adjusted else None
         self.factors: Array | None = None
         self.batch_size = 0
@@ -402,24 +400,8 @@ class RateGame:
     @property
     def solution(self) -> Solution:
         """The recorded iterates, as `equirate.solve` returns them; rates are those of remembered predictions."""
-        record = self.game.record
-        judge = self.table
-        if self.algorithm.form is not RatioForm.SLACK:
-            judge = make_table(canonicalize(self.problem), self.table.examples, self.cells)
-        known = {rate.key: k for k, rate in enumerate(self.table.program.rates)}
-        rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
-        columns = record.columns(rates, record.stacked("losses"))
-        played = Play(self.table, record, self.rules, self.configurations)
-        return Solution(
-            self.problem,
-            self.algorithm,
-            judge,
-            columns,
-            self.user_module,
-            tuple(record.snapshots),
-            self.tolerance,
-            play=played,
-        )
+        play = Play(self.table, self.game.record, self.rules, self.configurations)
+        return Solution.of_play(play, self.algorithm, self.user_module, self.tolerance)
 
     # -- checkpoints ----------------------------------------------------------------------------------
 

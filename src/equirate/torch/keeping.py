@@ -148,7 +148,7 @@ def fingerprint(learner: TorchLearner, game: Any) -> dict[str, str]:
     inputs = batch.cpu().numpy().tobytes() if isinstance(batch, torch.Tensor) else repr(batch).encode()
     shapes = {name: (tuple(t.shape), str(t.dtype)) for name, t in learner.networks[0].module.state_dict().items()}
     settings = {**setting.plain(), "memory": None, "optimizer": type(learner.networks[0].optimizer).__name__}
-    players = game.players
+    players = game.algorithm
     kinds = [type(player).__name__ for player in (players.slack, players.multipliers, players.model)]
     steps = [rules.n_rounds, rules.record_every, rules.lambda_rate.tolist(), rules.slack_rate.tolist()]
     named = {
@@ -156,7 +156,7 @@ def fingerprint(learner: TorchLearner, game: Any) -> dict[str, str]:
         "rows": data.hexdigest(),
         "features": hashlib.sha256(inputs).hexdigest(),
         "module": repr(shapes),
-        "settings": repr((sorted(settings.items()), steps, players.model.bounds.name, kinds)),
+        "settings": repr((sorted(settings.items()), steps, players.model.surrogate.name, kinds)),
     }
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in named.items()}
 
