@@ -105,6 +105,18 @@ def test_no_public_class_name_is_used_twice() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+def test_cached_properties_have_no_lock() -> None:
+    """Those of Python 3.11 have one for all objects, and threads wait for each other for ever."""
+    places = [
+        path
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "functools"
+        if "cached_property" in {alias.name for alias in node.names}
+    ]
+    assert places == ["_core/cached.py"]  # for type checkers
+
+
 # -- options and types ----------------------------------------------------------------------------
 
 

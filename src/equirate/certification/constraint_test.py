@@ -7,13 +7,13 @@ predictions on some of the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from .._core.cached import cached_property
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..judge.certify import Certificates, certify, opposed

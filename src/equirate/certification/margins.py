@@ -16,12 +16,12 @@ They are gathered once; after that no cost depends on the number of rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.cached import cached_property
 from ..data.cells import Cells
 from ..game.classifiers import Classifier
 from ..game.solution import Solution

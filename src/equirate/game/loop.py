@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.cached import cached_property
 from .._core.errors import AlgorithmError
 from .._core.interrupts import may_end_early
 from ..mixtures import largest, values

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._core.cached import cached_property
 from .._core.errors import AlgorithmError
 from .._core.peers import all_processes
 from ..data.cells import Cells

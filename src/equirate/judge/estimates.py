@@ -33,13 +33,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from .._core.cached import cached_property
 from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.examples import Examples

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
+from .._core.cached import cached_property
 from ..data.cells import Cells
 from ..language.nodes import Rate
 from .spread import CellSums, Sums, labelled

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from numpy.typing import ArrayLike
 
+from .._core.cached import cached_property
 from ..data.examples import Examples
 from ..data.labels import Classes
 from .trees import fields_of

@@ -14,11 +14,11 @@ import math
 import sys
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from .._core.cached import cached_property
 from . import measuring
 from .atoms import ABS, MAX, MIN, Atom
 from .constraints import Constraint as Constraint  # re-exported: comparisons of expressions make it

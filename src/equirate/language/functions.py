@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .._core.cached import cached_property
 from .._core.errors import DisciplineError
 from .atoms import ATOMS, NONNEGATIVE, Atom
 from .curvature import UNIT, Curvature, Interval

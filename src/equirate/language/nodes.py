@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
+from .._core.cached import cached_property
 from ..data.examples import Examples
 from ..data.kinds import ClassCodes, RateKind, among
 from ..data.labels import Classes, code_of

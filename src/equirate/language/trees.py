@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import fields, replace
 from enum import IntEnum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.cached import cached_property
 from .._core.errors import DisciplineError
 from ..data.examples import Examples
 from ..data.labels import Classes

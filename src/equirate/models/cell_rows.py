@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import threads
+from .._core.cached import cached_property
 from .._core.errors import DataError
 from .._core.peers import Peers
 from ..data.cells import Cells

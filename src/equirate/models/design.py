@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import kernels, threads
+from .._core.cached import cached_property
 from .._core.errors import DataError
 from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import kernels
+from .._core.cached import cached_property
 from .._core.errors import AlgorithmError
 from .._core.seeds import stream
 from .._core.threads import undisturbed

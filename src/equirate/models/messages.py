@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.cached import cached_property
 from ..data.cells import Cells
 from ..mixtures import Source
 from ..players.losses import LOSSES, signs

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.cached import cached_property
 from .._core.errors import DataError, FileError
 from .._core.rules import FLAG, TEXT, ArrayOf, ListOf, Rule, Whole, check_arrays, maybe
 from ..data.cells import Cells

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.cached import cached_property
 from .._core.errors import DataError, FileError
 from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Number, maybe
 from ..data.cells import Cells

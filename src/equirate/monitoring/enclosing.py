@@ -12,12 +12,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.cached import cached_property
 from .._core.errors import EquirateError
 from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Call, Constant, Expression, Negative, Product, Quotient, Sum

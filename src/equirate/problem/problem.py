@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .._core.cached import cached_property
 from ..data.examples import Examples
 from ..data.labels import Classes
 from ..data.slices import EVERYBODY

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._core.cached import cached_property
 from .._core.errors import DataError
 from ..data.cells import Cells
 from ..data.examples import Examples

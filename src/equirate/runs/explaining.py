@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from .._core.cached import cached_property
 from .._core.errors import DisciplineError
 from ..data.slices import EVERYBODY, Attribute, CombinedSlice, Comparison, Complement, Membership, Slice
 from ..game.automatic import automatic

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from .._core.cached import cached_property
 from .._core.errors import EquirateError
 from ..data.slices import Slice
 from ..game.algorithms import Algorithm, choose, refuse_games
