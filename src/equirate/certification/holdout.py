@@ -23,6 +23,7 @@ from ..problem.problem import Problem
 from ..selection.salts import Served, best_salt
 from ..training.training import Training
 from .fixed_sequence import run_sequence, uniform_mixture
+from .folds import excess_on_unseen_rows
 from .margins import MARGIN_TOLERANCE, FoldMixtures
 from .methods import MOST, TIGHT, TOO_FEW, MethodResult, constraint_test_of, feasible_margins
 
@@ -65,16 +66,19 @@ def hold_out(training: Training, chooser: Solution, method: str = "exact") -> Me
     subset = training.sample.take(some_rows)
     decided = plain.expected(subset.X, attributes=subset.examples.columns)
     beyond = constraint_test.beyond(some_rows, decided, size)
+    excess = np.zeros_like(beyond)
     if training.linear:
         tight = TIGHT * (constraint_test.reach(some_rows, decided, size) + beyond)
-        chooser = training.play([0.0, -feasible_margins(training.problem, tight)])[1]
+        if not training.mixes_on_held_out:
+            excess = excess_on_unseen_rows(training)
+        chooser = training.play([0.0, -feasible_margins(training.problem, tight + excess)])[1]
     if training.draws is None:
         part = FoldMixtures(constraint_test, chooser, inside=inside, test=rows, size=size, beyond=beyond)
     else:
         part = ServedMixtures(
             constraint_test, chooser, inside=inside, test=rows, size=size, beyond=beyond, training=training
         )
-    without, passed = part.probability(part.plain), run_sequence(constraint_test, [part])
+    without, passed = part.probability(part.plain), run_sequence(constraint_test, [part], excess)
     if passed is None:
         return MethodResult(constraint_test, rows, without)
     mixture = uniform_mixture([part], passed.mixtures, training.problem, "held out")
@@ -116,14 +120,15 @@ class ServedMixtures(FoldMixtures):
 
     def mixture(self, share: float, more: Array | float = 0.0) -> Array | None:
         """The best mixture with a share of the margin that some salt keeps; None where none does."""
+        tighter = more
         for _ in range(_TIGHTER):
-            mu = super().mixture(share, more)
+            mu = super().mixture(share, tighter)
             if mu is None:
                 return None
-            served = self._served(mu, self.margins(share).at(mu))
+            served = self._served(mu, self.margins(share, more).at(mu))
             if served.violation <= MARGIN_TOLERANCE:
                 return mu
-            more = more + served.violation
+            tighter = tighter + served.violation
         return None
 
     def probability(self, mu: Array, rows: Rows | None = None) -> Array:

@@ -12,7 +12,9 @@ train, and all rows test. The test is the approximate one (`judge.estimates`). T
 
 **holdout**. Half of the rows are kept for the test alone. The candidates of the same sequence do not depend on these
 rows, and each is tested by exact binomial bounds on drawn decisions at the full level. So for any data, a broken
-constraint passes with a probability of at most 1 - confidence.
+constraint passes with a probability of at most 1 - confidence. A linear model's mixture is chosen on its training rows,
+which keep constraints better than unseen ones; folds of the training rows show by how much, and every margin is that
+much wider.
 
 **split** replaces cross where rows repeat (`selection.salts`). Equal rows are then decided alike, so a test of the
 folds' mixtures would not be one of their uniform mixture. Instead the decisions that `predict` returns, those of a
