@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ..data.splits import measurable, split_by_cell
 from ..game.algorithms import column_generation
-from ..game.classifiers import Classifier
 from ..game.infeasible import loosened
 from ..game.linear_engine import LinearEngine
 from ..game.solution import Solution
@@ -26,7 +25,7 @@ from ..training.training import Training
 from .constraint_test import ConstraintTest
 from .fixed_sequence import out_of_fold_probability, run_sequence, uniform_mixture
 from .margins import FoldMixtures
-from .methods import MOST, TIGHT, TOO_FEW, MethodResult, constraint_test_of, feasible_margins
+from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -41,20 +40,15 @@ def cross_fit(training: Training, chooser: Solution, seconds: float = 0.0) -> Me
     ``chooser`` is the plain solution, judged where its mixture was chosen; ``seconds`` is how long it took.
     """
     constraint_test = constraint_test_of(training, "approximate")
-    plain, all_rows = chooser.polish(), np.arange(len(constraint_test.sample))
-    size, some_rows = constraint_test.count(all_rows), _some_rows(constraint_test, plain)
-    of = _folds(training)
+    plain, rows, of = chooser.polish(), np.arange(len(training.sample)), _folds(training)
     if of is None:
-        sample = constraint_test.sample
-        decided = plain.expected(sample.X, attributes=sample.examples.columns)
-        return MethodResult(constraint_test, all_rows, decided, reasons=(TOO_FEW,))
+        return too_few(constraint_test, plain)
+    some_rows, size = thinned(constraint_test, rows, plain), constraint_test.count(rows)
     beyond, tight = constraint_test.beyond(*some_rows, size), TIGHT * constraint_test.reach(*some_rows, size)
     parts = _parts(training, constraint_test, of, beyond, tight, seconds)
     rows = np.concatenate([part.test for part in parts])
-    without, passed = (
-        out_of_fold_probability(parts, [part.plain for part in parts]),
-        run_sequence(constraint_test, parts),
-    )
+    without = out_of_fold_probability(parts, [part.plain for part in parts])
+    passed = run_sequence(constraint_test, parts)
     mixture = None if passed is None else uniform_mixture(parts, passed.mixtures, training.problem, "cross-fitted")
     return MethodResult(constraint_test, rows, without, passed, mixture)
 
@@ -93,14 +87,6 @@ def _folds(training: Training) -> NDArray[np.int8] | None:
     rates = training.problem.rates()
     enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
     return of if enough else None
-
-
-def _some_rows(constraint_test: ConstraintTest, plain: Classifier) -> tuple[Rows, Array]:
-    """A subset of the rows, and the predictions of the plain classifier there."""
-    size = len(constraint_test.sample)
-    rows = np.arange(size)[:: max(size // MOST, 1)]
-    sample = constraint_test.sample.take(rows)
-    return rows, plain.expected(sample.X, attributes=sample.examples.columns)
 
 
 def _parts(

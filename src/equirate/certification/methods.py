@@ -65,6 +65,20 @@ class MethodResult:
     """The salt that was tested with the mixture, where rows repeat."""
 
 
+def too_few(constraint_test: ConstraintTest, plain: Classifier) -> MethodResult:
+    """The result where there are too few rows to keep some for a test."""
+    sample = constraint_test.sample
+    decided = plain.expected(sample.X, attributes=sample.examples.columns)
+    return MethodResult(constraint_test, np.arange(len(sample)), decided, reasons=(TOO_FEW,))
+
+
+def thinned(constraint_test: ConstraintTest, rows: Rows, plain: Classifier) -> tuple[Rows, Array]:
+    """At most about `MOST` of the rows, and the predictions of the plain classifier there."""
+    rows = rows[:: max(len(rows) // MOST, 1)]
+    sample = constraint_test.sample.take(rows)
+    return rows, plain.expected(sample.X, attributes=sample.examples.columns)
+
+
 def feasible_margins(problem: Problem, tight: Array) -> Array:
     """Margins, halved until the constraints with them do not contradict each other (both sides of an ``abs``)."""
     while True:
