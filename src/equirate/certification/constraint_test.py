@@ -129,8 +129,6 @@ class ConstraintTest:
     def wider(self, rows: Rows, probability: Array) -> Array:
         """How many times wider clusters make the standard error of each residual; at least 1."""
         examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
-        if examples.clusters is None:
-            return np.ones(len(self.residuals))
         rates = self._residual_rates()
         clustered = CellSample.of(rates, examples, probability, cells=cells)
         independent = CellSample.of(rates, replace(examples, clusters=None), probability, cells=cells)

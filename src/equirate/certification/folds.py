@@ -34,7 +34,7 @@ K = 5
 """Number of folds."""
 
 
-def cross_fit(training: Training, chooser: Solution, seconds: float = 0.0) -> MethodResult:
+def cross_fit(training: Training, chooser: Solution, seconds: float) -> MethodResult:
     """Train without each fold, and test mixtures of the folds in a fixed sequence.
 
     ``chooser`` is the plain solution, judged where its mixture was chosen; ``seconds`` is how long it took.
@@ -66,7 +66,7 @@ def excess_on_unseen_rows(training: Training) -> Array:
         return np.zeros(len(constraint_test.parts))
     probability, seen = np.empty(len(of)), []
     for k, solution in enumerate(_linear_folds(inner, of, trusted=True)):
-        decided = solution.polish().expected(inner.sample.X, attributes=inner.sample.examples.columns)
+        decided = solution.polish().expected_sample(inner.sample)
         fold, trained = np.flatnonzero(of == k), np.flatnonzero(of != k)
         probability[fold] = decided[fold]
         seen.append(constraint_test.values(trained, decided[trained]))
@@ -104,7 +104,7 @@ def _parts(
     if training.linear:
         solutions = _linear_folds(training, of, trusted, tight)
     else:
-        solutions = _other_folds(training, of, tight, trusted, seconds)
+        solutions = _other_folds(training, of, trusted, tight, seconds)
     return [
         FoldMixtures(constraint_test, one, inside=rows[of != k], test=rows[of == k], size=size, beyond=beyond)
         for k, one in enumerate(solutions)
@@ -149,7 +149,7 @@ def _linear_folds(
 
 
 def _other_folds(
-    training: Training, of: NDArray[np.int8], tight: Array, trusted: bool, seconds: float
+    training: Training, of: NDArray[np.int8], trusted: bool, tight: Array, seconds: float
 ) -> list[Solution]:
     """Columns of any other model without each fold, one after the other, for tighter constraints."""
     solutions, report = [], _FoldProgress(training, seconds)

@@ -15,7 +15,6 @@ from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.labels import one_hot
-from ..game.classifiers import Classifier
 from ..game.solution import Solution
 from ..judge.exact import Decisions
 from ..problem.problem import Problem
@@ -29,7 +28,6 @@ from .margins import MARGIN_TOLERANCE, FoldMixtures
 from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 _TIGHTER = 3
 """Mixtures that are tried for each share where rows repeat, each with a margin for the violation of the best salt."""
@@ -54,7 +52,7 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
         ) from None
 
 
-def hold_out(training: Training, chooser: Solution, method: str = "exact") -> MethodResult:
+def hold_out(training: Training, chooser: Solution, method: str) -> MethodResult:
     """Run the fixed sequence on the test rows; where rows repeat, with the decisions that are served."""
     test, constraint_test, plain = training.parts.test, constraint_test_of(training, method), chooser.polish()
     if test is None:
@@ -92,11 +90,6 @@ class ServedMixtures(FoldMixtures):
         self.draws, self.judged = draws, judged
         self._salts: dict[bytes, int] = {}
 
-    def classifier(self, mu: Array) -> Classifier:
-        """The mixture as a classifier."""
-        support = np.flatnonzero(mu)
-        return Classifier(self.members.take(support.tolist()), mu[support], self.solution.problem)
-
     def _served(self, mu: Array, margins: Array | float) -> Served:
         sample, draws = self.constraint_test.sample.take(self.judged), self.draws.take(self.judged)
         served = best_salt(self.solution, self.classifier(mu), sample, draws, margins)
@@ -122,8 +115,7 @@ class ServedMixtures(FoldMixtures):
             tighter = tighter + served.violation
         return None
 
-    def probability(self, mu: Array, rows: Rows | None = None) -> Array:
-        """The served decisions on the rows of the test (or others), 0 or 1."""
-        rows = self.test if rows is None else rows
-        classifier, sample = self.classifier(mu), self.constraint_test.sample.take(rows)
-        return self.draws.take(rows).decisions(classifier, sample, self.salt_of(mu))
+    def probability(self, mu: Array) -> Array:
+        """The served decisions on the rows of the test, 0 or 1."""
+        sample = self.constraint_test.sample.take(self.test)
+        return self.draws.take(self.test).decisions(self.classifier(mu), sample, self.salt_of(mu))

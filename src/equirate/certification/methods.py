@@ -68,15 +68,13 @@ class MethodResult:
 def too_few(constraint_test: ConstraintTest, plain: Classifier) -> MethodResult:
     """The result where there are too few rows to keep some for a test."""
     sample = constraint_test.sample
-    decided = plain.expected(sample.X, attributes=sample.examples.columns)
-    return MethodResult(constraint_test, np.arange(len(sample)), decided, reasons=(TOO_FEW,))
+    return MethodResult(constraint_test, np.arange(len(sample)), plain.expected_sample(sample), reasons=(TOO_FEW,))
 
 
 def thinned(constraint_test: ConstraintTest, rows: Rows, plain: Classifier) -> tuple[Rows, Array]:
     """At most about `MOST` of the rows, and the predictions of the plain classifier there."""
     rows = rows[:: max(len(rows) // MOST, 1)]
-    sample = constraint_test.sample.take(rows)
-    return rows, plain.expected(sample.X, attributes=sample.examples.columns)
+    return rows, plain.expected_sample(constraint_test.sample.take(rows))
 
 
 def feasible_margins(problem: Problem, tight: Array) -> Array:
