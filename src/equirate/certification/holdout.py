@@ -65,7 +65,7 @@ def hold_out(training: Training, chooser: Solution, method: str) -> MethodResult
         tight = TIGHT * (constraint_test.reach(*some_rows, size) + beyond)
         if not training.mixes_on_held_out:
             excess = excess_on_unseen_rows(training)
-        chooser = training.play([0.0, -feasible_margins(training.problem, tight + excess)])[1]
+        chooser = training.play([0.0, -feasible_margins(training.problem, tight)])[1]
     where: dict[str, Any] = {"inside": inside, "test": rows, "size": size, "beyond": beyond}
     if training.draws is None:
         part = FoldMixtures(constraint_test, chooser, **where)
