@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
+from equirate.certification import holdout
 from equirate.certification.constraint_test import ConstraintTest
-from equirate.certification.folds import K
+from equirate.certification.folds import K, excess_on_unseen_rows
+from equirate.certification.holdout import hold_out
 from equirate.certification.margins import FoldMixtures
 from equirate.certification.methods import constraint_test_of
 from equirate.data.sample import Sample
@@ -216,6 +219,47 @@ def test_an_oracle_certifies_with_a_training_for_each_fold_and_says_so_beforehan
     told = capsys.readouterr().err
     assert "confidence: training 1 of 5, each without one fold (about" in told
     assert "training 5 of 5" in told
+
+
+def held_out_training(labels_of_test_rows=None) -> Training:
+    """A training with a test part: few rows per feature, so that the mixture fits its own rows closely."""
+    problem = eq.Problem(ERROR, [PARITY, eq.recall() >= 0.7])
+    noise = np.random.default_rng(5).normal(size=(N, 40))
+    estimator = eq.RateClassifier(
+        ERROR, problem.constraints, confidence=0.95, confidence_method="holdout", random_state=2
+    )
+    sample = Sample.of(np.hstack([X, noise]), Y, PEOPLE)
+    training = Training.of(Settings.of(estimator), problem, sample, problem_cells(problem, sample.examples), 0)
+    if labels_of_test_rows is None:
+        return training
+    labels = training.sample.examples.labels.copy()
+    labels[training.parts.test] = labels_of_test_rows
+    changed = Sample.of(training.sample.X, labels, training.sample.examples.columns)
+    return replace(training, sample=changed, cells=problem_cells(problem, changed.examples))
+
+
+def test_training_rows_alone_show_how_much_larger_violations_are_on_unseen_rows() -> None:
+    training = held_out_training()
+    excess = excess_on_unseen_rows(training)
+    assert excess.shape == (3,)  # the two sides of parity, and recall
+    assert (excess >= 0).all()
+    assert 0.005 < excess[2] < 0.2
+    test = training.sample.examples.labels[training.parts.test]
+    np.testing.assert_array_equal(excess_on_unseen_rows(held_out_training(1 - test)), excess)
+
+
+def test_every_margin_of_a_test_part_is_wider_by_that(monkeypatch) -> None:
+    kept = []
+
+    def recorded(constraint_test, parts, excess):
+        mixture = parts[0].mixture(0.0, excess)
+        kept.append((excess, parts[0].values(mixture)))
+
+    monkeypatch.setattr(holdout, "run_sequence", recorded)
+    training = held_out_training()
+    assert hold_out(training, training.play()[1], "exact").passed is None
+    [(excess, values)] = kept
+    assert (values <= 2e-3 - excess).all()
 
 
 # -- the standard errors of mixtures -------------------------------------------------------------

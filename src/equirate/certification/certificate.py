@@ -17,9 +17,8 @@ from ..judge.certification_record import Certification
 from ..judge.certify import Certificates
 from ..judge.evaluation import ConstraintValue, Evaluation
 from ..judge.power import ConstraintPower, assumed_predictions, powers
-from ..language.expressions import Constraint
-from ..problem.problem import Problem
 from ..training.training import Training
+from .constraint_test import ConstraintTest
 from .methods import MethodResult
 
 Array = NDArray[np.float64]
@@ -48,7 +47,7 @@ def certify_result(training: Training, result: MethodResult) -> tuple[Certificat
     evaluation = plain if passed is None else _evaluated(training, result, passed.probability)
     examples = constraint_test.sample.examples.take(result.rows)
     cells = constraint_test.cells.only(result.rows)
-    power = expected_power(training.problem, examples, cells, constraint_test.confidence)
+    power = _expected_power(constraint_test, examples, cells)
     reasons: tuple[str, ...] = ()
     if passed is None:
         short = tuple(str(part) for part in power if part.needs_more)
@@ -69,20 +68,20 @@ def certify_result(training: Training, result: MethodResult) -> tuple[Certificat
     return certification, evaluation
 
 
-def expected_power(
-    problem: Problem, examples: Examples, cells: Cells, confidence: float
-) -> tuple[ConstraintPower, ...]:
+def _expected_power(test: ConstraintTest, examples: Examples, cells: Cells) -> tuple[ConstraintPower, ...]:
     """What can be certified at all with so many examples, whatever the classifier."""
     assumed, words = assumed_predictions(examples, None)
-    constraints = _plain_constraints(problem)
     power = powers(
-        constraints, examples, assumed, drawn=True, assumed=words, confidence=confidence, counts=False, cells=cells
+        test.written,
+        examples,
+        assumed,
+        drawn=True,
+        assumed=words,
+        confidence=test.confidence,
+        counts=False,
+        cells=cells,
     )
     return power.constraints
-
-
-def _plain_constraints(problem: Problem) -> list[Constraint]:
-    return [c for c in problem.constraints if isinstance(c, Constraint)]
 
 
 def _evaluated(training: Training, result: MethodResult, probability: Array) -> Evaluation:

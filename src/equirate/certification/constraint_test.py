@@ -71,7 +71,12 @@ class ConstraintTest:
     @cached_property
     def parts(self) -> list[Constraint]:
         """The constraints with ``abs`` and ``max`` split."""
-        return split(self.problem)
+        return [part for constraint in self.written for part in constraint.split()]
+
+    @cached_property
+    def written(self) -> list[Constraint]:
+        """The constraints as they were written."""
+        return written_out(self.problem)
 
     @cached_property
     def residuals(self) -> list[Residual]:
@@ -85,19 +90,15 @@ class ConstraintTest:
 
     def certify(self, rows: Rows, probability: Array) -> Certificates:
         """Test the constraints as they were written on some rows."""
-        examples = self.sample.examples.take(rows)
-        cells = self.cells.only(rows)
-        written = [c for c in self.problem.constraints if isinstance(c, Constraint)]
-        correction = None if self.method == "exact" else "holm"
         return certify(
-            written,
-            examples,
+            self.written,
+            self.sample.examples.take(rows),
             probability,
             self.confidence,
             method=self.method,
-            correction=correction,
+            correction=None if self.method == "exact" else "holm",
             seed=self.seed,
-            cells=cells,
+            cells=self.cells.only(rows),
         )
 
     def values(self, rows: Rows, probability: Array) -> Array:
@@ -108,7 +109,7 @@ class ConstraintTest:
     def beyond(self, rows: Rows, probability: Array, size: int) -> Array:
         """How far the bound of each residual exceeds z standard errors, in a test of ``size`` rows."""
         examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
-        rates = [rate for residual in self.residuals for rate in residual.rates]
+        rates = self._residual_rates()
         judged = CellSample.of(rates, examples, probability, cells=cells)
         exact = None
         if self.method == "exact":
@@ -116,8 +117,8 @@ class ConstraintTest:
         excess = []
         for residual in self.residuals:
             plain = judged.estimate(residual.expr)
-            one = plain if exact is None else exact(residual.expr)
-            reach = one.upper(self.confidence) - one.value
+            tested = plain if exact is None else exact(residual.expr)
+            reach = tested.upper(self.confidence) - tested.value
             excess.append(max(reach - self.z * plain.error, 0.0) if np.isfinite(reach) else 0.0)
         return np.asarray(np.array(excess) * np.sqrt(self.count(rows) / size))
 
@@ -128,9 +129,7 @@ class ConstraintTest:
     def wider(self, rows: Rows, probability: Array) -> Array:
         """How many times wider clusters make the standard error of each residual; at least 1."""
         examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
-        if examples.clusters is None:
-            return np.ones(len(self.residuals))
-        rates = [rate for residual in self.residuals for rate in residual.rates]
+        rates = self._residual_rates()
         clustered = CellSample.of(rates, examples, probability, cells=cells)
         independent = CellSample.of(rates, replace(examples, clusters=None), probability, cells=cells)
         errors = [[judged.estimate(r.expr).error for r in self.residuals] for judged in (clustered, independent)]
@@ -141,20 +140,22 @@ class ConstraintTest:
     def reach(self, rows: Rows, probability: Array, size: int) -> Array:
         """Distance of each part's bound from its value in a test of ``size`` rows, within the room of an ``abs``."""
         examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
-        judged = CellSample.of(
-            [rate for part in self.parts for rate in part.rates()], examples, probability, cells=cells
-        )
-        one = [judged.estimate(part.residual) for part in self.parts]
-        smaller = np.sqrt(self.count(rows) / size)
-        reach = np.array([each.upper(self.confidence) - each.value for each in one]) * smaller
+        rates = [rate for part in self.parts for rate in part.rates()]
+        judged = CellSample.of(rates, examples, probability, cells=cells)
+        estimates = [judged.estimate(part.residual) for part in self.parts]
+        reach = np.array([part.upper(self.confidence) - part.value for part in estimates])
+        reach *= np.sqrt(self.count(rows) / size)
         reach = np.where(np.isfinite(reach), reach, 0.0)
-        for j in range(len(one) - 1):
+        for j in range(len(estimates) - 1):
             if opposed(self.parts[j].residual, self.parts[j + 1].residual):
-                room = -(one[j].value + one[j + 1].value) / 2
+                room = -(estimates[j].value + estimates[j + 1].value) / 2
                 reach[j : j + 2] = np.minimum(reach[j : j + 2], 0.9 * room)
         return reach
 
+    def _residual_rates(self) -> list[Any]:
+        return [rate for residual in self.residuals for rate in residual.rates]
 
-def split(problem: Problem) -> list[Constraint]:
-    """The constraints with ``abs`` and ``max`` split."""
-    return [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
+
+def written_out(problem: Problem) -> list[Constraint]:
+    """The constraints of a problem that are no families."""
+    return [constraint for constraint in problem.constraints if isinstance(constraint, Constraint)]

@@ -39,16 +39,17 @@ class Passed:
     certificates: Certificates
 
 
-def run_sequence(constraint_test: ConstraintTest, parts: Sequence[FoldMixtures]) -> Passed | None:
+def run_sequence(
+    constraint_test: ConstraintTest, parts: Sequence[FoldMixtures], excess: Array | float = 0.0
+) -> Passed | None:
     """Test candidates with ever smaller margins; the first failure ends the sequence. None if the first one fails.
 
-    With folds, each candidate also measures by how much violations are larger on rows that were not seen, and the next
-    margin is widened by that; for the first one, candidates that are not tested measure it. With a separate test part
-    the candidates are fixed beforehand.
+    Margins are widened by ``excess``, by which violations are larger on rows that were not seen. With folds, each
+    candidate measures it for the next one; for the first one, candidates that are not tested measure it. With a
+    separate test part the candidates, and so the ``excess``, are fixed beforehand.
     """
     rows = np.concatenate([part.test for part in parts])
     passed: Passed | None = None
-    excess = np.zeros(len(constraint_test.parts))
 
     def excess_violation(mixtures: Sequence[Array], probability: Array) -> Array:
         kept = np.mean([part.values(mixture) for part, mixture in zip(parts, mixtures, strict=True)], axis=0)
@@ -71,7 +72,7 @@ def run_sequence(constraint_test: ConstraintTest, parts: Sequence[FoldMixtures])
     return passed
 
 
-def _mixtures(parts: Sequence[FoldMixtures], share: float, excess: Array) -> list[Array] | None:
+def _mixtures(parts: Sequence[FoldMixtures], share: float, excess: Array | float) -> list[Array] | None:
     """The mixture of each part with a margin; None if some part has none."""
     mixtures = []
     for part in parts:

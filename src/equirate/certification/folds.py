@@ -1,7 +1,7 @@
 """Cross-fitting: mixtures trained without each fold, tested on all rows together (``confidence_method="cross"``).
 
 In: a `Training` that was solved, and its plain solution. Out: a `MethodResult`. `outcome` calls this; `methods`
-describes the methods.
+describes the methods. `holdout` learns from folds of its training rows how much larger violations are on unseen rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ..data.splits import measurable, split_by_cell
 from ..game.algorithms import column_generation
-from ..game.classifiers import Classifier
 from ..game.infeasible import loosened
 from ..game.linear_engine import LinearEngine
 from ..game.solution import Solution
@@ -26,7 +25,7 @@ from ..training.training import Training
 from .constraint_test import ConstraintTest
 from .fixed_sequence import out_of_fold_probability, run_sequence, uniform_mixture
 from .margins import FoldMixtures
-from .methods import MOST, TIGHT, TOO_FEW, MethodResult, constraint_test_of, feasible_margins
+from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -35,28 +34,44 @@ K = 5
 """Number of folds."""
 
 
-def cross_fit(training: Training, chooser: Solution, seconds: float = 0.0) -> MethodResult:
+def cross_fit(training: Training, chooser: Solution, seconds: float) -> MethodResult:
     """Train without each fold, and test mixtures of the folds in a fixed sequence.
 
     ``chooser`` is the plain solution, judged where its mixture was chosen; ``seconds`` is how long it took.
     """
     constraint_test = constraint_test_of(training, "approximate")
-    plain, all_rows = chooser.polish(), np.arange(len(constraint_test.sample))
-    size, some_rows = constraint_test.count(all_rows), _some_rows(constraint_test, plain)
-    of = _folds(training)
+    plain, rows, of = chooser.polish(), np.arange(len(training.sample)), _folds(training)
     if of is None:
-        sample = constraint_test.sample
-        decided = plain.expected(sample.X, attributes=sample.examples.columns)
-        return MethodResult(constraint_test, all_rows, decided, reasons=(TOO_FEW,))
+        return too_few(constraint_test, plain)
+    some_rows, size = thinned(constraint_test, rows, plain), constraint_test.count(rows)
     beyond, tight = constraint_test.beyond(*some_rows, size), TIGHT * constraint_test.reach(*some_rows, size)
     parts = _parts(training, constraint_test, of, beyond, tight, seconds)
     rows = np.concatenate([part.test for part in parts])
-    without, passed = (
-        out_of_fold_probability(parts, [part.plain for part in parts]),
-        run_sequence(constraint_test, parts),
-    )
+    without = out_of_fold_probability(parts, [part.plain for part in parts])
+    passed = run_sequence(constraint_test, parts)
     mixture = None if passed is None else uniform_mixture(parts, passed.mixtures, training.problem, "cross-fitted")
     return MethodResult(constraint_test, rows, without, passed, mixture)
+
+
+def excess_on_unseen_rows(training: Training) -> Array:
+    """By how much each violation is larger on rows that were not trained on, where the mixture is chosen on those.
+
+    Linear models are trained without each fold of the training rows; each decides on its own rows and on its fold.
+    """
+    rows = training.judged_rows
+    moved = None if training.moved is None else training.moved[rows]
+    inner = replace(training, sample=training.sample.take(rows), cells=training.cells.only(rows), moved=moved)
+    constraint_test, of = constraint_test_of(inner, "approximate"), _folds(inner)
+    if of is None:
+        return np.zeros(len(constraint_test.parts))
+    probability, seen = np.empty(len(of)), []
+    for k, solution in enumerate(_linear_folds(inner, of, trusted=True)):
+        decided = solution.polish().expected_sample(inner.sample)
+        fold, trained = np.flatnonzero(of == k), np.flatnonzero(of != k)
+        probability[fold] = decided[fold]
+        seen.append(constraint_test.values(trained, decided[trained]))
+    unseen = constraint_test.values(np.arange(len(of)), probability)
+    return np.asarray(np.maximum(unseen - np.mean(seen, axis=0), 0.0))
 
 
 def _folds(training: Training) -> NDArray[np.int8] | None:
@@ -66,21 +81,12 @@ def _folds(training: Training) -> NDArray[np.int8] | None:
     """
     cells, moved = training.cells, training.moved
     of = np.empty(len(training.sample), dtype=np.int8)
-    as_given = cells if moved is None else cells.take(np.argsort(moved))
-    for k, rows in enumerate(split_by_cell(as_given, [1 / K] * K, training.seed)):
-        of[rows] = k
-    of = of if moved is None else of[moved]
+    as_given = np.arange(len(of)) if moved is None else np.argsort(moved)
+    for k, rows in enumerate(split_by_cell(cells.take(as_given), [1 / K] * K, training.seed)):
+        of[as_given[rows]] = k
     rates = training.problem.rates()
     enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
     return of if enough else None
-
-
-def _some_rows(constraint_test: ConstraintTest, plain: Classifier) -> tuple[Rows, Array]:
-    """A subset of the rows, and the predictions of the plain classifier there."""
-    size = len(constraint_test.sample)
-    rows = np.arange(size)[:: max(size // MOST, 1)]
-    sample = constraint_test.sample.take(rows)
-    return rows, plain.expected(sample.X, attributes=sample.examples.columns)
 
 
 def _parts(
@@ -95,43 +101,47 @@ def _parts(
     rows = np.arange(len(of))
     trusted = training.settings.trusted(constraint_test.count(of[len(of) // K :]), training.width)
     size = constraint_test.count(of)
-    solve = _linear_folds if training.linear else _other_folds
+    if training.linear:
+        solutions = _linear_folds(training, of, trusted, tight)
+    else:
+        solutions = _other_folds(training, of, trusted, tight, seconds)
     return [
         FoldMixtures(constraint_test, one, inside=rows[of != k], test=rows[of == k], size=size, beyond=beyond)
-        for k, one in enumerate(solve(training, of, tight, trusted, seconds))
+        for k, one in enumerate(solutions)
     ]
 
 
 def _linear_folds(
-    training: Training, of: NDArray[np.int8], tight: Array, trusted: bool, seconds: float
+    training: Training, of: NDArray[np.int8], trusted: bool, tight: Array | None = None
 ) -> list[Solution]:
-    """Columns of a linear model without each fold: for the constraints as written, and for tighter ones.
+    """Columns of a linear model without each fold: for the constraints as written, and for tighter ones if given.
 
     All folds share the passes. Where the model's own rates are not trusted, the fold after the one that is left out
     measures, and is not trained on either.
     """
-    problem, cells = training.problem, training.cells
+    problem, examples, cells = training.problem, training.sample.examples, training.cells
     engine = LinearEngine.of(training.sample, cells, of, K, training.model())
-    table = make_table(canonicalize(problem), training.sample.examples, cells)
-    tighter = make_table(
-        canonicalize(loosened(problem, -feasible_margins(problem, tight))), training.sample.examples, cells
-    )
+    table = make_table(canonicalize(problem), examples, cells)
     engine.choose_ridge(np.ones(len(engine.rows.cells)))
     views, rows = [], set(range(K))
     for k in range(K):
         held = (k + 1) % K
         views.append(engine.view(sorted(rows - {k})) if trusted else engine.view(sorted(rows - {k, held}), [held]))
-    as_written = [engine.begin(view, table) for view in views]
-    engine.run(list(zip(as_written, views, strict=True)))
-    with_margin = [engine.go_on(one, view, tighter) for one, view in zip(as_written, views, strict=True)]
-    engine.run(list(zip(with_margin, views, strict=True)))
+    runs = [[engine.begin(view, table) for view in views]]
+    engine.run(list(zip(runs[0], views, strict=True)))
+    if tight is not None:
+        tighter = make_table(canonicalize(loosened(problem, -feasible_margins(problem, tight))), examples, cells)
+        runs.append([engine.go_on(one, view, tighter) for one, view in zip(runs[0], views, strict=True)])
+        engine.run(list(zip(runs[1], views, strict=True)))
     learner = FittedLinear(training.width, training.sample.names)
     solutions = []
-    for both in zip(as_written, with_margin, strict=True):
-        first, second = (each.columns() for each in both)
-        W = np.concatenate([engine.weights(each, range(len(each.places))) for each in both], axis=1)
+    for generations in zip(*runs, strict=True):
+        columns = generations[0].columns()
+        for tighter_one in generations[1:]:
+            columns = columns.join(tighter_one.columns())
+        W = np.concatenate([engine.weights(one, range(len(one.places))) for one in generations], axis=1)
         handle = np.stack([np.zeros(W.shape[1], dtype=np.intp), np.arange(W.shape[1])], axis=1)
-        columns = replace(first.join(second), handle=handle)
+        columns = replace(columns, handle=handle)
         solutions.append(
             Solution(problem, column_generation, table, columns, learner, (W,), training.settings.tolerance)
         )
@@ -139,7 +149,7 @@ def _linear_folds(
 
 
 def _other_folds(
-    training: Training, of: NDArray[np.int8], tight: Array, trusted: bool, seconds: float
+    training: Training, of: NDArray[np.int8], trusted: bool, tight: Array, seconds: float
 ) -> list[Solution]:
     """Columns of any other model without each fold, one after the other, for tighter constraints."""
     solutions, report = [], _FoldProgress(training, seconds)

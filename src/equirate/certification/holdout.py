@@ -15,19 +15,19 @@ from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.labels import one_hot
-from ..game.classifiers import Classifier
 from ..game.solution import Solution
 from ..judge.exact import Decisions
-from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..selection.salts import Served, best_salt
+from ..training.draws import Draws
 from ..training.training import Training
+from .constraint_test import written_out
 from .fixed_sequence import run_sequence, uniform_mixture
+from .folds import excess_on_unseen_rows
 from .margins import MARGIN_TOLERANCE, FoldMixtures
-from .methods import MOST, TIGHT, TOO_FEW, MethodResult, constraint_test_of, feasible_margins
+from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 _TIGHTER = 3
 """Mixtures that are tried for each share where rows repeat, each with a margin for the violation of the best salt."""
@@ -39,12 +39,11 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
         raise EquirateError(
             'confidence_method="holdout" counts the rows of one process: over several, use confidence_method="cross"'
         )
-    constraints = [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
     try:
         Decisions.check(examples, examples.clusters)
         many = len(examples.classes) > 2
         decided = one_hot(np.zeros_like(examples.labels), len(examples.classes)) if many else np.zeros(len(examples))
-        for part in constraints:
+        for part in (part for constraint in written_out(problem) for part in constraint.split()):
             Decisions.of(list(part.rates()), examples, decided, 0, cells).estimate(part.residual).upper(0.9)
     except EquirateError as error:
         raise EquirateError(
@@ -53,28 +52,26 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
         ) from None
 
 
-def hold_out(training: Training, chooser: Solution, method: str = "exact") -> MethodResult:
+def hold_out(training: Training, chooser: Solution, method: str) -> MethodResult:
     """Run the fixed sequence on the test rows; where rows repeat, with the decisions that are served."""
     test, constraint_test, plain = training.parts.test, constraint_test_of(training, method), chooser.polish()
-    if test is None:  # too few rows to keep some for a test
-        sample = training.sample
-        decided = plain.expected(sample.X, attributes=sample.examples.columns)
-        return MethodResult(constraint_test, np.arange(len(sample)), decided, reasons=(TOO_FEW,))
+    if test is None:
+        return too_few(constraint_test, plain)
     rows, inside = (np.arange(len(training.sample))[part] for part in (test, training.parts.choose))
-    some_rows, size = inside[:: max(len(inside) // MOST, 1)], constraint_test.count(rows)
-    subset = training.sample.take(some_rows)
-    decided = plain.expected(subset.X, attributes=subset.examples.columns)
-    beyond = constraint_test.beyond(some_rows, decided, size)
+    some_rows, size = thinned(constraint_test, inside, plain), constraint_test.count(rows)
+    beyond = constraint_test.beyond(*some_rows, size)
+    excess = np.zeros_like(beyond)
     if training.linear:
-        tight = TIGHT * (constraint_test.reach(some_rows, decided, size) + beyond)
+        tight = TIGHT * (constraint_test.reach(*some_rows, size) + beyond)
+        if not training.mixes_on_held_out:
+            excess = excess_on_unseen_rows(training)
         chooser = training.play([0.0, -feasible_margins(training.problem, tight)])[1]
+    where: dict[str, Any] = {"inside": inside, "test": rows, "size": size, "beyond": beyond}
     if training.draws is None:
-        part = FoldMixtures(constraint_test, chooser, inside=inside, test=rows, size=size, beyond=beyond)
+        part = FoldMixtures(constraint_test, chooser, **where)
     else:
-        part = ServedMixtures(
-            constraint_test, chooser, inside=inside, test=rows, size=size, beyond=beyond, training=training
-        )
-    without, passed = part.probability(part.plain), run_sequence(constraint_test, [part])
+        part = ServedMixtures(constraint_test, chooser, draws=training.draws, judged=training.judged_rows, **where)
+    without, passed = part.probability(part.plain), run_sequence(constraint_test, [part], excess)
     if passed is None:
         return MethodResult(constraint_test, rows, without)
     mixture = uniform_mixture([part], passed.mixtures, training.problem, "held out")
@@ -88,22 +85,13 @@ class ServedMixtures(FoldMixtures):
     Salts are chosen on the rows that mixtures are chosen on, never on those of the test.
     """
 
-    def __init__(self, *arguments: Any, training: Training, **options: Any) -> None:
-        draws = training.draws
-        if draws is None:
-            raise TypeError("rows that do not repeat are served as the mixture")
+    def __init__(self, *arguments: Any, draws: Draws, judged: slice, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.draws, self.sample = draws, training.sample
-        self.judged = training.judged_rows
+        self.draws, self.judged = draws, judged
         self._salts: dict[bytes, int] = {}
 
-    def classifier(self, mu: Array) -> Classifier:
-        """The mixture as a classifier."""
-        support = np.flatnonzero(mu)
-        return Classifier(self.members.take(support.tolist()), mu[support], self.solution.problem)
-
     def _served(self, mu: Array, margins: Array | float) -> Served:
-        sample, draws = self.sample.take(self.judged), self.draws.take(self.judged)
+        sample, draws = self.constraint_test.sample.take(self.judged), self.draws.take(self.judged)
         served = best_salt(self.solution, self.classifier(mu), sample, draws, margins)
         self._salts[mu.tobytes()] = served.salt
         return served
@@ -116,18 +104,18 @@ class ServedMixtures(FoldMixtures):
 
     def mixture(self, share: float, more: Array | float = 0.0) -> Array | None:
         """The best mixture with a share of the margin that some salt keeps; None where none does."""
+        tighter = more
         for _ in range(_TIGHTER):
-            mu = super().mixture(share, more)
+            mu = super().mixture(share, tighter)
             if mu is None:
                 return None
-            served = self._served(mu, self.margins(share).at(mu))
+            served = self._served(mu, self.margins(share, more).at(mu))
             if served.violation <= MARGIN_TOLERANCE:
                 return mu
-            more = more + served.violation
+            tighter = tighter + served.violation
         return None
 
-    def probability(self, mu: Array, rows: Rows | None = None) -> Array:
-        """The served decisions on the rows of the test (or others), 0 or 1."""
-        rows = self.test if rows is None else rows
-        classifier, sample = self.classifier(mu), self.sample.take(rows)
-        return self.draws.take(rows).decisions(classifier, sample, self.salt_of(mu))
+    def probability(self, mu: Array) -> Array:
+        """The served decisions on the rows of the test, 0 or 1."""
+        sample = self.constraint_test.sample.take(self.test)
+        return self.draws.take(self.test).decisions(self.classifier(mu), sample, self.salt_of(mu))

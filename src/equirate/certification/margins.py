@@ -116,7 +116,8 @@ class FoldMixtures:
         self.plain = self.last = _without_negligible(start if plain is None else plain.weights)
         self.wider = np.ones(len(constraint_test.residuals))
         if constraint_test.cells.clusters is not None:
-            self.wider = constraint_test.wider(inside, FoldMixtures.probability(self, self.plain, inside))
+            decided = self.classifier(self.plain).expected_sample(constraint_test.sample.take(inside))
+            self.wider = constraint_test.wider(inside, decided)
 
     # -- columns ---------------------------------------------------------------------------------
 
@@ -254,13 +255,13 @@ class FoldMixtures:
         Standard errors of nonlinear functions are those at the last mixture, so the programme is solved again until
         they agree.
         """
-        before = self.last
-        for _ in range(_AGAIN if self.judge.nonlinear.any() else 1):
+        before, nonlinear = self.last, self.judge.nonlinear.any()
+        for _ in range(_AGAIN if nonlinear else 1):
             solved = self._solved(self.margins(share, more))
             if solved is None or solved.smallest_violation > MARGIN_TOLERANCE:
                 break
             self.last = _without_negligible(solved.weights)
-            if not self.judge.nonlinear.any() or self._satisfies(self.margins(share, more).at(self.last)):
+            if not nonlinear or self._satisfies(self.margins(share, more).at(self.last)):
                 self.near.append(self.last)
                 return self.last
         self.last = before
@@ -275,15 +276,14 @@ class FoldMixtures:
     def _satisfies(self, margins: Array) -> bool:
         return bool((self.values(self.last) + margins <= MARGIN_TOLERANCE + 0.05 * margins).all())
 
-    def probability(self, mu: Array, rows: Rows | None = None) -> Array:
-        """Probability of predicting 1, or of each of several classes, on the rows of the test (or others)."""
-        rows = self.test if rows is None else rows
-        sample, support = self.constraint_test.sample.take(rows), np.flatnonzero(mu)
-        members = self.members.take(support.tolist())
-        if members.n_classes > 2:
-            return Classifier(members, mu[support]).expected(sample.X, attributes=sample.examples.columns)
-        decided = members.decide(sample.X, attributes=sample.examples.columns)
-        return np.asarray(decided @ mu[support])
+    def classifier(self, mu: Array) -> Classifier:
+        """A mixture as a classifier."""
+        support = np.flatnonzero(mu)
+        return Classifier(self.members.take(support.tolist()), mu[support], self.solution.problem)
+
+    def probability(self, mu: Array) -> Array:
+        """Probability of predicting 1, or of each of several classes, on the rows of the test."""
+        return self.classifier(mu).expected_sample(self.constraint_test.sample.take(self.test))
 
 
 def _without_negligible(mu: Array) -> Array:

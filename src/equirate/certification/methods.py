@@ -12,7 +12,9 @@ train, and all rows test. The test is the approximate one (`judge.estimates`). T
 
 **holdout**. Half of the rows are kept for the test alone. The candidates of the same sequence do not depend on these
 rows, and each is tested by exact binomial bounds on drawn decisions at the full level. So for any data, a broken
-constraint passes with a probability of at most 1 - confidence.
+constraint passes with a probability of at most 1 - confidence. A linear model's mixture is chosen on its training rows,
+which keep constraints better than unseen ones; folds of the training rows show by how much, and every margin is that
+much wider.
 
 **split** replaces cross where rows repeat (`selection.salts`). Equal rows are then decided alike, so a test of the
 folds' mixtures would not be one of their uniform mixture. Instead the decisions that `predict` returns, those of a
@@ -61,6 +63,18 @@ class MethodResult:
     reasons: tuple[str, ...] = ()
     salt: int | None = None
     """The salt that was tested with the mixture, where rows repeat."""
+
+
+def too_few(constraint_test: ConstraintTest, plain: Classifier) -> MethodResult:
+    """The result where there are too few rows to keep some for a test."""
+    sample = constraint_test.sample
+    return MethodResult(constraint_test, np.arange(len(sample)), plain.expected_sample(sample), reasons=(TOO_FEW,))
+
+
+def thinned(constraint_test: ConstraintTest, rows: Rows, plain: Classifier) -> tuple[Rows, Array]:
+    """At most about `MOST` of the rows, and the predictions of the plain classifier there."""
+    rows = rows[:: max(len(rows) // MOST, 1)]
+    return rows, plain.expected_sample(constraint_test.sample.take(rows))
 
 
 def feasible_margins(problem: Problem, tight: Array) -> Array:

@@ -128,8 +128,7 @@ def _without(status: Status, advice: str, certification: Certification) -> Statu
 def _passes(training: Training, classifier: Classifier, constraint_test: ConstraintTest) -> bool:
     """Whether one classifier passes the test that the mixture passed: the next in the fixed sequence."""
     rows = np.arange(len(training.sample))[training.parts.test]
-    sample = constraint_test.sample.take(rows)
-    decided = classifier.expected(sample.X, attributes=sample.examples.columns)
+    decided = classifier.expected_sample(constraint_test.sample.take(rows))
     return constraint_test.certify(rows, decided).verdict == "pass"
 
 
