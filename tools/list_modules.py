@@ -26,7 +26,10 @@ def numbers(module: ast.Module) -> list[tuple[str, str, str]]:
     result = []
     for statement, after in itertools.pairwise(module.body):
         match statement, after:
-            case ast.Assign(targets=[ast.Name(name)], value=value), ast.Expr(ast.Constant(str(docstring))):
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=value), ast.Expr(
+                ast.Constant(str(docstring))
+            ):
+                name = ast.unparse(target).strip("()")
                 inside = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant)]
                 plain = not any(isinstance(node, ast.Name | ast.Call | ast.Dict) for node in ast.walk(value))
                 if name.isupper() and plain and inside and all(type(number) in (int, float) for number in inside):

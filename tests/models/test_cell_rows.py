@@ -57,7 +57,7 @@ def test_sums_of_a_pass_are_those_of_all_rows(kind):
         second = np.diagonal(second, axis1=1, axis2=2)
     np.testing.assert_allclose(rows.moments, second, rtol=1e-4, atol=2e-3)
     bent = p * (1 - p)
-    np.testing.assert_allclose(rows.bent(W)[-1], cells.adder @ (bent[:, None] * Z), rtol=1e-4, atol=2e-3)
+    np.testing.assert_allclose(rows.count_slopes(W)[-1], cells.adder @ (bent[:, None] * Z), rtol=1e-4, atol=2e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -167,7 +167,7 @@ LONG = "a column whose name is long enough to leave the page all by itself, and 
 @settings(max_examples=60)
 @given(
     violation=st.floats(-1e7, 1e7) | st.sampled_from([0.0, float("nan"), float("inf"), -99.9999]),
-    verdict=st.sampled_from(list(words.MEANS)),
+    verdict=st.sampled_from(list(words.VERDICT_WORDS)),
     name=st.sampled_from(["g", LONG, "x" * 300]),
     label=st.sampled_from(["1", "'>50K'", "'" + "y" * 80 + "'"]),
 )

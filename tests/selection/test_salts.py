@@ -16,6 +16,7 @@ from equirate._core.seeds import stream
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.judge.evaluation import Evaluation
+from equirate.models import PlugIn
 from equirate.training.draws import may_repeat, rows_repeat
 
 RNG = np.random.default_rng(0)
@@ -245,3 +246,13 @@ def test_classifiers_fitted_without_a_row_do_not_speak_of_predict():
     assert clf.repeats_
     assert "that predict(X) returns" not in str(clf.status_)
     assert "rows that the classifiers were not fitted to; on training rows predict differs" in str(clf.status_)
+
+
+@pytest.mark.parametrize(("folds", "unseen"), [(2, True), (1, False)])
+def test_a_status_speaks_of_unseen_rows_only_where_rows_were_left_out(folds, unseen):
+    X = RNG.normal(size=(300, 2))
+    y = (X[:, 0] + RNG.normal(size=300) > 0).astype(int)
+    clf = eq.RateClassifier(eq.maximize(eq.f1()), [eq.fpr() <= 0.2], model=PlugIn(folds=folds), random_state=0).fit(
+        X, y
+    )
+    assert ("rows that the classifiers were not fitted to" in str(clf.status_)) == unseen

@@ -43,7 +43,7 @@ def certify_result(training: Training, result: MethodResult) -> tuple[Certificat
     They are those of the mixture that passed or, where none did, of the one without a margin.
     """
     constraint_test, passed = result.constraint_test, result.passed
-    plain = _evaluated(training, result, result.without)
+    plain = _evaluated(training, result, result.without_margin)
     evaluation = plain if passed is None else _evaluated(training, result, passed.probability)
     examples = constraint_test.sample.examples.take(result.rows)
     cells = constraint_test.cells.only(result.rows)

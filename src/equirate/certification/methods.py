@@ -58,7 +58,7 @@ class MethodResult:
 
     constraint_test: ConstraintTest
     rows: Rows
-    without: Array
+    without_margin: Array
     passed: Passed | None = None
     mixture: Classifier | None = None
     reasons: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ _BLOCK = 1 << 20
 
 
 def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None, use: str = "split") -> Parts:
-    """Split into parts with given shares, cell by cell; every part is sorted. ``use`` is that of the `stream`.
+    """Split into parts with given shares, cell by cell; every part is sorted. ``use`` names the random stream.
 
     Every part has its share of every cell to within one example. Each cell is dealt out from an offset of its own
     (systematic sampling), so that many small cells do not all round the same way. Rows that several processes share are

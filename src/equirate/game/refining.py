@@ -70,7 +70,7 @@ def _step(generation: Generation, view: View, rows: CellRows, length: float) -> 
         normal = view.normal(cost)
         solve = view.solver(normal)
         begins += [(normal, solve, w * length * sharp) for w in _cheapest(view, cost) for sharp in SHARPNESS]
-    slopes = rows.bent(np.stack([w for *_, w in begins], axis=1))
+    slopes = rows.count_slopes(np.stack([w for *_, w in begins], axis=1))
     candidates = []
     for (normal, solve, w), slope in zip(begins, slopes, strict=True):
         move = solve(normal @ slope)

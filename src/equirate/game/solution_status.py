@@ -26,10 +26,10 @@ PROGRAMMES = 600
 
 def status_of_solution(solution: Solution) -> Status:
     """Objective, violation and bounds on the judging data, and what to try if that is not good enough."""
-    best = solution.polish()
-    objective, violation = solution.value_of(best)
+    mixture = solution.polish()
+    objective, violation = solution.value_of(mixture)
     feasible = violation <= solution.tolerance
-    bound, over = _bound(solution, best) if feasible else (None, None)
+    bound, over = _bound(solution, mixture) if feasible else (None, None)
     conflict = None if feasible else conflict_of(solution)
     record = Record(0) if solution.play is None else solution.play.record
     return Status(
@@ -37,7 +37,7 @@ def status_of_solution(solution: Solution) -> Status:
         violation=max(violation, 0.0),
         feasible=feasible,
         tolerance=solution.tolerance,
-        smallest_violation=float(best.notes["smallest_violation"]),
+        smallest_violation=float(mixture.notes["smallest_violation"]),
         bound=bound,
         bound_over=over,
         gap=None if bound is None else solution.sign * (objective - bound),
@@ -47,11 +47,11 @@ def status_of_solution(solution: Solution) -> Status:
         interrupted=solution.interrupted,
         diverged=tuple(sorted(record.diverged)),
         left_domain=tuple(sorted(record.left_domain)),
-        advice=tuple(_advice(solution, feasible, best, conflict)),
+        advice=tuple(_advice(solution, feasible, mixture, conflict)),
         conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
         smallest_tolerance=None if conflict is None else conflict.tolerance,
         conflict_over=None if conflict is None else conflict.over,
-        speaks_of="" if best.is_deterministic else MIXTURE,
+        speaks_of="" if mixture.is_deterministic else MIXTURE,
     )
 
 

@@ -11,7 +11,7 @@ from .._core.percent import percent
 from .._core.provenance import Provenance
 from .evaluation import ConstraintValue
 
-MEANS = {
+METHOD_WORDS = {
     "cross": (
         "every row was decided by a mixture that had not seen it, and all rows were tested together by approximate "
         "bounds; what predicts is the uniform mixture of these mixtures. Measured, not proven: see docs/confidence.md"
@@ -83,7 +83,7 @@ class Certification:
     @property
     def meaning(self) -> str:
         """What the certificate means, and whether it is proven or measured."""
-        return MEANS.get(self.method, self.method)
+        return METHOD_WORDS.get(self.method, self.method)
 
     @property
     def sentence(self) -> str:

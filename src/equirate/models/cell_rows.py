@@ -42,11 +42,11 @@ Single = NDArray[np.float32]
 BINS = 16384
 """Bins of equal width that scores are counted in first; eight for each row, where rows are few."""
 EDGES = 2048
-"""Thresholds that are kept of them, of equal ranks; fewer where cells are many."""
+"""Thresholds kept for each direction, about equally many rows between them; fewer where cells are many."""
 MOST_COUNTS = 1 << 20
 """Thresholds times cells that are kept of one direction."""
 LEAST_COUNTS = 1 << 17
-"""Numbers that are kept by cell and threshold even where the rows are fewer: they stay in cache."""
+"""Entries of a table of counts (cells x thresholds) that is kept though rows are fewer; larger ones are `RowCounts`."""
 MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
 _BLOCK, _COPIED = 4096, 1024
@@ -305,7 +305,7 @@ class CellRows:
         shape = directions, self.size
         return scratch(shape, np.float32) if is_mapped(self.X) else np.empty(shape, np.float32)
 
-    def bent(self, W: Array) -> Array:
+    def count_slopes(self, W: Array) -> Array:
         """Sums by cell of p (1 - p) x, the slope of the smoothed counts: (directions, cells, width)."""
         low = W.astype(np.float32)
 

@@ -29,15 +29,17 @@ Fold = NDArray[np.int16]
 Fill = Callable[[NDArray[Any], Array], Any]
 """Writes the probabilities of each row's classes, given as codes, and returns the classifier that serves."""
 
-FEW, MANY = 5, 2
-"""Number of folds for few rows, and for many."""
-ENOUGH = 20_000
+FOLDS_OF_FEW_ROWS, FOLDS_OF_MANY_ROWS = 5, 2
+"""Number of folds, by default."""
+MANY_ROWS = 20_000
 """Rows from which on half of them train a classifier that is nearly as good as all."""
 
 
 def fold_count(rows: int, folds: int | None = None) -> int:
     """Number of folds: as set, or by the number of rows."""
-    return (MANY if rows >= ENOUGH else FEW) if folds is None else folds
+    if folds is not None:
+        return folds
+    return FOLDS_OF_MANY_ROWS if rows >= MANY_ROWS else FOLDS_OF_FEW_ROWS
 
 
 def make_folds(cells: Cells, rows: Index, count: int, seed: int) -> list[Index]:
@@ -129,7 +131,7 @@ class Trainer:
         else:
             weighed = None if weights is None else weights[train]
             model = fit_weighted(clone(self.estimator), taken(self.X, train), target[train], weighed)
-        return model, [spread(model, taken(self.X, test), classes, len(test)) for test in tests]
+        return model, [probabilities_by_class(model, taken(self.X, test), classes, len(test)) for test in tests]
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +202,7 @@ class Averaged:
     def predict_proba(self, X: Any) -> Array:
         """Mean of the probabilities."""
         rows = int(X.shape[0])
-        return np.asarray(np.mean([spread(each, X, self.count, rows) for each in self.models], axis=0))
+        return np.asarray(np.mean([probabilities_by_class(each, X, self.count, rows) for each in self.models], axis=0))
 
 
 def average_classifiers(models: Sequence[Any]) -> Any:
@@ -219,7 +221,7 @@ def classes_of(model: Any) -> NDArray[Any]:
     return np.asarray(getattr(model, "classes_", (0, 1)))
 
 
-def spread(model: Any, X: Any, classes: int, rows: int) -> Array:
+def probabilities_by_class(model: Any, X: Any, classes: int, rows: int) -> Array:
     """Probabilities of the classes 0, 1, ...; 0 for classes that the classifier was not trained on.
 
     For a classifier of two classes without probabilities, the score counts as log-odds, or the prediction as certain.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._core.errors import EquirateWarning
 from ..data.cells import Cells
 from ..data.sample import taken
-from .cross_fitting import spread
+from .cross_fitting import probabilities_by_class
 from .weighted_fit import fit_weighted
 
 _MOST, _FEWEST = 200, 4
@@ -59,4 +59,4 @@ def _predicted(
     if "random_state" in trial.get_params(deep=False):
         trial.set_params(random_state=0)
     fit_weighted(trial, taken(X, fitted), target, np.where(target == heavy, _TIMES, 1.0))
-    return spread(trial, taken(X, judged), 2, len(judged))
+    return probabilities_by_class(trial, taken(X, judged), 2, len(judged))

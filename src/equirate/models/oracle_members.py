@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError
 from ..data.sample import count_rows
 from .contract import Array
-from .cross_fitting import spread
+from .cross_fitting import probabilities_by_class
 from .forest_members import ForestMembers
 from .forests import as_boosted, counted_splits, trees_of
 from .members import Members, Written
@@ -205,4 +205,4 @@ def log_odds(classifier: Any, X: Any) -> Array:
     boosted = trees_of(classifier)
     if boosted is not None:
         return boosted.decision_function(X)
-    return log_odds_of(spread(classifier, X, 2, count_rows(X))[:, 1])
+    return log_odds_of(probabilities_by_class(classifier, X, 2, count_rows(X))[:, 1])

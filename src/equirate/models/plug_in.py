@@ -188,7 +188,7 @@ class PlugIn(Model):
         """
         posterior, probabilities = self.estimate(sample, cells, seed)
         given = GivenProbabilities(posterior.signatures, posterior.n_classes)
-        return Prepared(GivenPlugIn(given), probabilities, partial(served, posterior))
+        return Prepared(GivenPlugIn(given), probabilities, partial(served, posterior), self.folds != 1)
 
     def estimate(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
         """Classifiers for label and signature, and their probabilities for each row.

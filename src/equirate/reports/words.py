@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SEEN = ("train", "validation")
 """Parts that were used in training or selection: a verdict on them is no certificate."""
-MEANS = {
+VERDICT_WORDS = {
     "pass": "holds",
     "fail": "broken",
     "cannot tell": "cannot tell",
@@ -71,7 +71,7 @@ def _verdict(report: Report) -> str:
         return f"{report.objective} is {number(report.last.objective)} {where}; there are no constraints."
     if len(rows) == 1:
         return _one_constraint(rows[0], where, sure)
-    counts = {name: sum(row.verdict == name for row in rows) for name in MEANS}
+    counts = {name: sum(row.verdict == name for row in rows) for name in VERDICT_WORDS}
     if counts["pass"] == len(rows):
         return f"{'Both' if len(rows) == 2 else f'All {len(rows)}'} constraints hold {where}, each at {sure}."
     if counts["cannot tell"] == len(rows):

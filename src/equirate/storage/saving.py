@@ -26,7 +26,7 @@ from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Status
-from ..judge.certification_record import MEANS as CERTIFIED_BY, Certification
+from ..judge.certification_record import METHOD_WORDS as CERTIFIED_BY, Certification
 from ..judge.evaluation import ClassEvaluation, ConstraintValue, Evaluation
 from ..language.parity import attributes_in
 from ..models.members import Written
