@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+__all__ = ["cached_property"]
+
 if TYPE_CHECKING:
     from functools import cached_property
 else:
