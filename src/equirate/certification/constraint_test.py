@@ -66,6 +66,7 @@ class ConstraintTest:
     cells: Cells
     confidence: float
     method: str
+    correction: str | None
     seed: int
 
     @cached_property
@@ -96,7 +97,7 @@ class ConstraintTest:
             probability,
             self.confidence,
             method=self.method,
-            correction=None if self.method == "exact" else "holm",
+            correction=self.correction,
             seed=self.seed,
             cells=self.cells.only(rows),
         )

@@ -39,7 +39,7 @@ def cross_fit(training: Training, chooser: Solution, seconds: float) -> MethodRe
 
     ``chooser`` is the plain solution, judged where its mixture was chosen; ``seconds`` is how long it took.
     """
-    constraint_test = constraint_test_of(training, "approximate")
+    constraint_test = constraint_test_of(training, "approximate", "holm")
     plain, rows, of = chooser.polish(), np.arange(len(training.sample)), _folds(training)
     if of is None:
         return too_few(constraint_test, plain)

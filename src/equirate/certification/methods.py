@@ -21,8 +21,9 @@ folds' mixtures would not be one of their uniform mixture. Instead the decisions
 mixture and its salt, are tested on half of the rows by the approximate test. The salt is chosen on the other half, so
 the decisions are a fixed function of the row for the rows of the test.
 
-That all constraints pass needs no correction: if one is broken, that one passes with a chance of at most 1 - confidence
-(an intersection-union test).
+On rows of its own, that all constraints pass needs no correction: if one is broken, that one passes with a chance of at
+most 1 - confidence (an intersection-union test). The candidates of cross depend on the rows of the test and may be at
+the limit of several constraints at once, so there Holm's correction applies.
 """
 
 from __future__ import annotations
@@ -88,9 +89,10 @@ def feasible_margins(problem: Problem, tight: Array) -> Array:
             return tight
 
 
-def constraint_test_of(training: Training, method: str) -> ConstraintTest:
+def constraint_test_of(training: Training, method: str, correction: str | None = None) -> ConstraintTest:
     """The test of a fit with a confidence level, on all of its rows."""
     level = training.settings.confidence
     if level is None:
         raise TypeError("a confidence level is needed")
-    return ConstraintTest(training.problem, training.sample, training.cells, level, method, training.seed or 0)
+    seed = training.seed or 0
+    return ConstraintTest(training.problem, training.sample, training.cells, level, method, correction, seed)
