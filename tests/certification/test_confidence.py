@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import equirate as eq
 from equirate.certification import holdout
 from equirate.certification.constraint_test import ConstraintTest
-from equirate.certification.folds import K, excess_on_unseen_rows
+from equirate.certification.folds import K, cross_fit, excess_on_unseen_rows
 from equirate.certification.holdout import hold_out
 from equirate.certification.margins import FoldMixtures
 from equirate.certification.methods import constraint_test_of
@@ -260,6 +260,13 @@ def test_every_margin_of_a_test_part_is_wider_by_that(monkeypatch) -> None:
     assert hold_out(training, training.play()[1], "exact").passed is None
     [(excess, values)] = kept
     assert (values <= 2e-3 - excess).all()
+
+
+def test_only_candidates_that_depend_on_the_rows_of_the_test_are_corrected_for_several_constraints() -> None:
+    training = held_out_training()
+    chooser = training.play()[1]
+    assert hold_out(training, chooser, "approximate").constraint_test.correction is None
+    assert cross_fit(training, chooser, 0.0).constraint_test.correction == "holm"
 
 
 # -- the standard errors of mixtures -------------------------------------------------------------

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 SHARES = (1.4, 1.2, 1.1, 0.9, 0.7, 0.45, 0.2, 0.0)
 """Shares of the margin that is expected to pass, the widest margin first."""
-WIDER_SHARES = (2.5, 1.9, 1.6)
+WIDER_SHARES = (2.5, 2.2, 2.0, 1.8, 1.7, 1.6, 1.5)
 """Shares that are tested before `SHARES` on a test part, where candidates do not depend on earlier results."""
 UNTESTED_SHARES = (1.0, 1.2)
 """Shares of candidates that are not tested: they measure how much larger violations are on unseen rows."""

@@ -21,9 +21,9 @@ folds' mixtures would not be one of their uniform mixture. Instead the decisions
 mixture and its salt, are tested on half of the rows by the approximate test. The salt is chosen on the other half, so
 the decisions are a fixed function of the row for the rows of the test.
 
-On rows of their own, that all constraints pass needs no correction: if one is broken, that one passes with a chance of
-at most 1 - confidence (an intersection-union test). The candidates of cross depend on the rows of the test and may be
-at the limit of several constraints at once, so there Holm's correction applies.
+On rows of its own, that all constraints pass needs no correction: if one is broken, that one passes with a chance of at
+most 1 - confidence (an intersection-union test). The candidates of cross depend on the rows of the test and may be at
+the limit of several constraints at once, so there Holm's correction applies.
 """
 
 from __future__ import annotations
