@@ -634,6 +634,7 @@ def held_out(
     against: Annotated[
         Path | None, typer.Option(help="The Python of an environment with another version of equirate.")
     ] = None,
+    called: Annotated[str, typer.Option(help="What the tables call that version.")] = "the other version",
     splits: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 5,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of the data sets that are not bundled (or EQUIRATE_DATA).")
@@ -663,7 +664,8 @@ def held_out(
     names = tuple(name for name in wanted or measured.NAMES if name not in absent)
     plan = measured.Plan(names, splits, data_dir=directory, go_on=go_on)
     other = None if against is None else str(against)
-    made = measured.make_tables(measured.run(plan, out, other, tell=lambda line: typer.echo(line, err=True)))
+    results = measured.run(plan, out, other, tell=lambda line: typer.echo(line, err=True))
+    made = measured.make_tables(results, called)
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made), "held-out")

@@ -49,13 +49,13 @@ LEAST_COUNTS = 1 << 17
 """Entries of a table of counts (cells x thresholds) that is kept though rows are fewer; larger ones are `RowCounts`."""
 MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
-_BLOCK, _COPIED = 4096, 1024
+_BLOCK, _COPIED = 8192, 1024
 """Rows that stay in cache, in single precision and in double."""
 _FEW_CELLS = 64
 """Cells in a block up to which a product for each is faster than sums over all rows."""
 _MANY = 4
 """Rows for each cell and bin from which on cells are counted in all bins at once."""
-_TASK = 1 << 14
+_TASK = 1 << 15
 """Rows that a thread takes at a time: several for each from 100,000 rows on. The number of threads changes no sum."""
 _LEAST = 1e-150
 """Spread of a feature below which squares are lost."""

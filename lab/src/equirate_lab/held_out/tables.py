@@ -19,13 +19,13 @@ HIGHER = ("F1", "accuracy")
 """Objectives that are better high begin with one of these."""
 
 
-def make_tables(results: Sequence[Result]) -> list[Table]:
-    """Every table that there are results for."""
-    made = [_held_out(results), _unconstrained(results), _monotone(results), _times(results)]
+def make_tables(results: Sequence[Result], other: str = "the other version") -> list[Table]:
+    """Every table that there are results for; ``other`` is what the version beside this one is called."""
+    made = [_held_out(results, other), _unconstrained(results, other), _monotone(results), _times(results)]
     return [table for table in made if table.rows]
 
 
-def _held_out(results: Sequence[Result]) -> Table:
+def _held_out(results: Sequence[Result], other: str) -> Table:
     rows, better, worse = [], 0, []
     found = [one for one in results if one["what"] == "held out"]
     for name, problem in _pairs(found, "data", "problem"):
@@ -49,16 +49,16 @@ def _held_out(results: Sequence[Result]) -> Table:
         rows.append(tuple(cells))
     note = (
         "New rows: objective and largest violation (0 where all constraints hold), means over splits; the difference, "
-        "now minus before, with the standard error of its mean over splits. Before: commit adc75c6. Both versions: "
+        f"now minus before, with the standard error of its mean over splits. Before: {other}. Both versions: "
         f"default settings, the same rows and seeds. In {better} of {len(rows)} rows neither is worse."
     )
     if worse:
         note += " Worse in the mean: " + "; ".join(worse) + "."
     header = ("data", "problem", "rows", "objective", "before", "difference", "violation", "before", "difference")
-    return Table("New rows, beside commit adc75c6", note, header, tuple(rows))
+    return Table(f"New rows, beside {other}", note, header, tuple(rows))
 
 
-def _unconstrained(results: Sequence[Result]) -> Table:
+def _unconstrained(results: Sequence[Result], other: str) -> Table:
     found = [one for one in results if one["what"] == "unconstrained"]
     rows = []
     for (name,) in _pairs(found, "data"):
@@ -84,7 +84,7 @@ def _unconstrained(results: Sequence[Result]) -> Table:
     note = (
         "Error on new rows, objective error, with a constraint that does not bind (positive rates within 0.9 of each "
         "other), beside scikit-learn's `LogisticRegression()` on the same features; means over splits, the difference "
-        "with its paired standard error, and whether it is at most that. Before: the same at commit adc75c6."
+        f"with its paired standard error, and whether it is at most that. Before: {other}."
     )
     header = ("data", "rows", "error", "logistic regression", "difference", "not above", "before")
     return Table("Never worse than unconstrained", note, header, tuple(rows))
