@@ -9,8 +9,14 @@ _CLOSELY = (
 )
 _ONE_STEP = "A pass takes one step of a regression; every regression of the rival is solved to the end"
 REASONS: dict[tuple[str, str, str], tuple[str, str]] = {
-    ("fits", "fairlearn", "errors"): (_CLOSELY, "Not by a ridge 10 or 30 times as strong, nor by regressions solved more exactly (both tried)"),
-    ("fits", "sampled", "errors"): (_ONE_STEP, "Probably not: regressions solved more exactly changed nothing at 100,000 rows; .0005 at most"),
+    ("fits", "fairlearn", "errors"): (
+        _CLOSELY,
+        "Not by a ridge 10 or 30 times as strong, nor by regressions solved more exactly (both tried)",
+    ),
+    ("fits", "sampled", "errors"): (
+        _ONE_STEP,
+        "Probably not: regressions solved more exactly changed nothing at 100,000 rows; .0005 at most",
+    ),
     ("fits", "sampled", "time"): (
         "It fits logistic regressions on samples of a few hundred rows; our gate and refining use all rows",
         "By refining on a sample; not tried",
