@@ -41,6 +41,8 @@ INNER = 20
 """Largest number of times that known families are priced for one answer."""
 FIRST = 24
 """Evenly spaced classifiers of a family that are initial columns."""
+FIRST_FOR_BLACK_BOXES = 1000
+"""The same for lists and black boxes, whose prices at the best mixture so far may not lead to better ones."""
 SEVERAL = 4
 """With more constraints than this, a running mean of the prices is answered in addition to the prices."""
 LOWER = (0.3, 0.1)
@@ -187,12 +189,14 @@ class Generation:
         The cheapest classifier of each family at ``costs`` (by cell of the table) is also a column.
         """
         self.families = list(families)
+        listed_for_black_box = self.exact and any(group.form.grid for group in self.table.groups)
+        spacing = FIRST_FOR_BLACK_BOXES if listed_for_black_box else FIRST
         own = self.spread(costs[:, None])[:, 0] * self.factors
         chosen = list(first)
         for f, family in enumerate(self.families):
             count = family.sums.shape[1]
             if not first:
-                spaced = np.unique(np.linspace(0, count - 1, min(FIRST, count)).astype(np.intp))
+                spaced = np.unique(np.linspace(0, count - 1, min(spacing, count)).astype(np.intp))
                 chosen += [(f, int(k)) for k in spaced]
             chosen.append((f, int(np.argmin(own @ family.sums))))
         self.add(chosen)

@@ -84,7 +84,7 @@ def list_bound(solution: Solution) -> float | None:
     if solution.problem.losses() or not (solution.exact and solution.judged_where_trained):
         return None
     every = solution.learner.every_sum()
-    if every is None:
+    if every is None or any(group.form.grid for group in solution.judge.groups):  # no bound is known for black boxes
         return None
     columns = Columns.of(solution.judge.rates(every), Source.LISTED)
     return best(solution.judge, columns, Search(programmes=PROGRAMMES)).bound
