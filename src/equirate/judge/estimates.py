@@ -137,6 +137,8 @@ class CellSample:
 
     cells: Cells
     sums: Sums
+    counts: Array
+    """Weighted number of predictions of 1 by cell, or of each answer by cell."""
     measure: Callable[..., float]
     plain: bool
     """Whether examples are independent and have equal weights: then counts are binomial."""
@@ -166,7 +168,8 @@ class CellSample:
             counts = cells.weighing(weights).expected_counts(predictions)
             known = class_rates_by_key(cells, rates, counts)
         else:
-            known = rates_by_key(cells, rates, cells.sums(predictions[:, None])[:, 0])
+            counts = cells.sums(predictions[:, None])[:, 0]
+            known = rates_by_key(cells, rates, counts)
         if clusters is not None:
             sums = ClusterSums.of(cells, weights, predictions, clusters)
         else:
@@ -174,7 +177,7 @@ class CellSample:
         positive = weights[:1] if (weights == 1).all() else weights[weights > 0]
         low, high = cells.shared.range(positive.min(initial=np.inf), positive.max(initial=-np.inf))
         plain = clusters is None and bool(low >= high)
-        return cls(cells, sums, measurer(examples, predictions, known), plain)
+        return cls(cells, sums, counts, measurer(examples, predictions, known), plain)
 
     def measures(self, rates: Sequence[Rate]) -> bool:
         """Whether somebody is there to measure every rate on."""
@@ -212,7 +215,8 @@ class CellSample:
             members={slice_: bit.astype(bool) for slice_, bit in zip(slices, of[1:], strict=False)},
             baselines={name: bit.astype(np.int8) for name, bit in zip(baselines, of[1 + len(slices) :], strict=True)},
         )
-        return replace(self, cells=cells, sums=self.sums.merged(number, into))
+        counts = np.bincount(into, weights=self.counts, minlength=number).astype(float, copy=False)
+        return replace(self, cells=cells, sums=self.sums.merged(number, into), counts=counts)
 
     def estimate(self, expr: Expression) -> Estimate:
         """Estimate an expression of these rates."""

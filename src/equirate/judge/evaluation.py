@@ -162,7 +162,6 @@ class Evaluation:
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
         predictions, many = np.asarray(predictions, dtype=float), cells.n_classes > 2
         rates, constraints = problem.rates(), [c for c in problem.constraints if isinstance(c, Constraint)]
-        sums = cells.expected_counts(predictions) if many else cells.sums(predictions[:, None])[:, 0]
         sample = CellSample.of(rates, examples, predictions, cells=cells)
         certificates = certify(constraints, examples, predictions, confidence, cells=cells, sample=sample)
         values = []
@@ -187,14 +186,13 @@ class Evaluation:
         else:
             estimated = sample.estimate(problem.objective.expr)
             objective, (low, high) = estimated.value, estimated.interval(confidence)
-        weights = examples.weights
+        weights, total = examples.weights, cells.totals.sum()
         drawn = np.concatenate([_undecided(predictions[rows]) for rows in _blocks(len(weights))])
-        predicted = np.nan if many else float(weights @ predictions)
-        total, positive, undecided = cells.shared.total(np.array([weights.sum(), predicted, weights @ drawn]))
-        positive, undecided = float(positive / total), float(undecided / total)
-        sizes = _sizes(problem, cells, np.full(len(cells), np.nan) if many else sums)
+        positive = np.nan if many else float(sample.counts.sum() / total)
+        undecided = float(cells.shared.total(weights @ drawn) / total)
+        sizes = _sizes(problem, cells, np.full(len(cells), np.nan) if many else sample.counts)
         fields = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
-        return ClassEvaluation(*fields, _class_tables(problem, cells, sums)) if many else cls(*fields)
+        return ClassEvaluation(*fields, _class_tables(problem, cells, sample.counts)) if many else cls(*fields)
 
 
 @dataclass(frozen=True)
