@@ -23,7 +23,7 @@ ADDED = {
     "column generation": (
         *("game/automatic.py", "game/column_generation.py", "game/engine.py", "game/linear_engine.py"),
         *("game/refining.py", "mixtures/master.py", "models/cell_rows.py", "models/independent_rows.py"),
-        *("models/logistic_oracle.py", "models/row_counts.py"),
+        *("models/logistic_oracle.py", "models/row_blocks.py", "models/row_counts.py"),
     ),
     "rows that repeat": ("selection/salts.py", "training/draws.py", "training/merged_rows.py"),
     "ONNX and explanations": ("estimators/explaining.py", "estimators/exporting.py", "models/contributions.py"),

@@ -34,29 +34,16 @@ from .._core.errors import DataError
 from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.mapped import is_mapped, scratch
-from .row_counts import RowCounts
+from .row_blocks import BLOCK, TASK, RowBlock, ranges, row_blocks
+from .row_counts import BINS, EDGES, RowCounts, ThresholdCounter
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 
-BINS = 16384
-"""Bins of equal width that scores are counted in first; eight for each row, where rows are few."""
-EDGES = 2048
-"""Thresholds kept for each direction, about equally many rows between them; fewer where cells are many."""
-MOST_COUNTS = 1 << 20
-"""Thresholds times cells that are kept of one direction."""
-LEAST_COUNTS = 1 << 17
-"""Entries of a table of counts (cells x thresholds) that is kept though rows are fewer; larger ones are `RowCounts`."""
 MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
-_BLOCK, _COPIED = 8192, 1024
-"""Rows that stay in cache, in single precision and in double."""
-_FEW_CELLS = 64
-"""Cells in a block up to which a product for each is faster than sums over all rows."""
-_MANY = 4
-"""Rows for each cell and bin from which on cells are counted in all bins at once."""
-_TASK = 1 << 15
-"""Rows that a thread takes at a time: several for each from 100,000 rows on. The number of threads changes no sum."""
+_COPIED = 1024
+"""Rows that stay in cache in double precision."""
 _LEAST = 1e-150
 """Spread of a feature below which squares are lost."""
 
@@ -176,19 +163,19 @@ class CellRows:
 
     def _dense_moments(self, X: Any, weights: Array | None) -> tuple[Array, Array]:
         """Mean and variance in one pass: each block's own, put together (Chan, Golub and LeVeque 1979)."""
-        count = -(-X.shape[0] // _BLOCK)
+        count = -(-X.shape[0] // BLOCK)
         sizes, means, squares = np.zeros((count, 1)), np.zeros((count, X.shape[1])), np.zeros((count, X.shape[1]))
 
         def work(first: int, last: int) -> None:
             for k in range(first, last):
-                part = np.asarray(X[k * _BLOCK : (k + 1) * _BLOCK], dtype=float)
-                w = np.ones(len(part)) if weights is None else weights[k * _BLOCK : (k + 1) * _BLOCK]
+                part = np.asarray(X[k * BLOCK : (k + 1) * BLOCK], dtype=float)
+                w = np.ones(len(part)) if weights is None else weights[k * BLOCK : (k + 1) * BLOCK]
                 sizes[k] = w.sum()
                 means[k] = w @ part / max(float(sizes[k, 0]), 1e-300)
                 away = part - means[k]
                 squares[k] = w @ np.multiply(away, away, out=away)
 
-        threads.each(work, _tasks(count, _TASK // _BLOCK))
+        threads.each(work, ranges(0, count, TASK // BLOCK))
         (total,) = self.shared.add((sizes * means).sum(axis=0))
         mean = total / self.total
         (square,) = self.shared.add((squares + sizes * (means - mean) ** 2).sum(axis=0))
@@ -211,7 +198,7 @@ class CellRows:
                 np.multiply(block[:size], inverse[:size], out=block[:size])
                 result[a : a + size, :-1] = block[:size]
 
-        threads.each(work, _tasks(-(-self.size // _COPIED), _TASK // _COPIED))
+        threads.each(work, ranges(0, -(-self.size // _COPIED), TASK // _COPIED))
         result[:, -1] = 1.0
         return result
 
@@ -230,7 +217,7 @@ class CellRows:
         pieces = [
             (c, a, b)
             for c in range(C)
-            for a, b in _pieces(self.starts[c], self.starts[c + 1], _BLOCK if not self.sparse else 1 << 62)
+            for a, b in ranges(self.starts[c], self.starts[c + 1], BLOCK if not self.sparse else 1 << 62)
         ]
         found: dict[int, dict[int, tuple[Array, Array]]] = {}
 
@@ -245,7 +232,7 @@ class CellRows:
 
         # Sparse rows of a cell are one piece, whose sums are dense: as few of them at a time as can be.
         # Every task has moments of its own, so these are larger ones.
-        threads.each(work, _tasks(len(pieces), 4 * _TASK // _BLOCK) if not self.sparse else [])
+        threads.each(work, ranges(0, len(pieces), 4 * TASK // BLOCK) if not self.sparse else [])
         for c, a, b in pieces if self.sparse else ():
             two, one = self._piece(a, b, squared)
             second[c] += two
@@ -271,7 +258,7 @@ class CellRows:
         two = np.einsum("ij,ij->j", weighted, weighted) if self.diagonal else weighted.T @ weighted
         if w is not None:
             one = w @ block
-        elif self.diagonal or b - a < _BLOCK // 4:
+        elif self.diagonal or b - a < BLOCK // 4:
             one = block.sum(axis=0, dtype=float)
         else:  # the products with the column of ones, as exact as the slopes of such a block
             one = two[-1]
@@ -293,9 +280,9 @@ class CellRows:
             lost = loss + linear / 2, linear, (slope + self.first) / 2
         else:
             self._scored(low, Z)
-        found = []
+        found, counter = [], self._counter
         for k in range(K):
-            edges, above = self._counted(Z[k]) if thresholds else self._positive(Z[k])
+            edges, above = counter.thresholds(Z[k]) if thresholds else counter.positive(Z[k])
             own = [None if part is None else part[k] for part in lost]
             found.append(Direction(low[:, k].astype(float), edges, above, *own))
         return found
@@ -364,32 +351,18 @@ class CellRows:
                 slopes[:, cells] += slope
         return losses, slopes
 
-    @cached_property
-    def _blocks(self) -> list[_Block]:
-        """Blocks of rows that stay in cache: parts of one large cell, or several small cells together.
+    @property
+    def _counter(self) -> ThresholdCounter:
+        return ThresholdCounter(self.shared, self.starts, self.weights, self.bins)
 
-        Sparse rows of several cells are not put together: their sums would be dense.
-        """
-        found: list[_Block] = []
-        size = _BLOCK if not self.sparse else max(_BLOCK, self.size // 16)
-        c = 0
-        while c < len(self.cells):
-            a, b, last = int(self.starts[c]), int(self.starts[c + 1]), c + 1
-            if self.sparse or b - a >= size // 4:
-                found += [_Block(self, slice(x, y), slice(c, c + 1)) for x, y in _pieces(a, b, size)]
-            else:
-                while last < len(self.cells) and self.starts[last + 1] - a <= size:
-                    last += 1
-                b = int(self.starts[last])
-                if b > a:
-                    found.append(_Block(self, slice(a, b), slice(c, last)))
-            c = last
-        return found
+    @cached_property
+    def _blocks(self) -> list[RowBlock]:
+        return row_blocks(self.X, self.weights, self.starts, self.shared.wide)
 
     @cached_property
     def _tasks(self) -> list[tuple[int, int]]:
         """Blocks that a thread takes together."""
-        return _tasks(len(self._blocks), max(_TASK // _BLOCK, 1))
+        return ranges(0, len(self._blocks), max(TASK // BLOCK, 1))
 
     def least(self, W: Array, costs: Array) -> Array:
         """The least that any threshold of each of several weights costs, (costs, directions), for costs by cell.
@@ -402,85 +375,10 @@ class CellRows:
         each = each if self.weights is None else each * self.weights
         found, bins = np.zeros((len(costs), W.shape[1])), min(self.bins, EDGES)
         for k, z in enumerate(Z):
-            place = self._binned(z, bins)[2]
+            place = self._counter.binned(z, bins)[2]
             for j, own in enumerate(each):
                 (sums,) = self.shared.add(np.bincount(place, weights=own, minlength=bins))
                 found[j, k] = sums[::-1].cumsum().min()
-        return found
-
-    def _binned(self, z: Single, bins: int) -> tuple[float, float, NDArray[np.int32]]:
-        """Where the bins of scores begin, how wide they are, and the bin of every row; the scores are overwritten.
-
-        Rows without weight make no bins.
-        """
-        own = z if self.weights is None else z[self.weights > 0]
-        low, high = (float(own.min()), float(own.max())) if len(own) else (np.inf, -np.inf)
-        low, high = self.shared.range(low, high)
-        if self.weights is not None:
-            np.clip(z, np.float32(low), np.float32(high), out=z)
-        step = (high - low) / bins or 1.0
-        z -= np.float32(low)
-        z *= np.float32(1 / step)
-        place = z.astype(np.int32)
-        return low, step, np.clip(place, 0, bins - 1, out=place)
-
-    def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
-        """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
-
-        The scores are overwritten. All rows are above the first threshold. Rows are counted in fine bins; a threshold
-        lies in the middle of the empty bins below the one that it begins with, so that equal scores stay on one side of
-        it.
-        """
-        low, step, place = self._binned(z, self.bins)
-        fine = None
-        if self.weights is None and self.shared.size == 1 and _MANY * len(self.cells) * self.bins <= len(z):
-            fine = self._by_cell(place, self.bins)  # one look at the rows instead of two
-            each = fine.sum(axis=0)
-        else:
-            counting = slice(None) if self.weights is None else self.weights > 0
-            (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins))
-        filled = np.flatnonzero(each > 0)
-        own = each[filled]
-        above = own.sum() - own.cumsum() + own  # rows in this filled bin or above
-        kept = int(np.clip(MOST_COUNTS // len(self.cells), 64, EDGES))
-        wanted = np.searchsorted(-above, -above[0] * np.linspace(1, 0, kept + 1))  # ascending
-        wanted = wanted[(wanted > 0) & (wanted < len(filled)) & np.append(wanted[:-1] < wanted[1:], True)]
-        chosen, before = filled[wanted], filled[wanted - 1]
-        edges = low + step * np.concatenate([[-1.0], (before + 1 + chosen) / 2])
-        if fine is not None:
-            counts = np.add.reduceat(fine, np.concatenate([[0], chosen]), axis=1)
-        else:
-            number = np.zeros(self.bins, np.int32)
-            number[chosen] = 1
-            place = number.cumsum(dtype=np.int32).take(place)
-            if self.shared.size == 1 and len(self.cells) * len(edges) > max(LEAST_COUNTS, len(z)):
-                return edges, RowCounts(place, self.starts, self.weights, len(edges))
-            (counts,) = self.shared.add(self._by_cell(place, len(edges)))
-        if self.weights is not None:
-            return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
-        below = np.cumsum(counts, axis=1, out=counts)  # whole numbers: what is not below is above
-        sums = np.empty(counts.shape)
-        sums[:, 0] = below[:, -1]
-        np.subtract(below[:, -1:], below[:, :-1], out=sums[:, 1:])
-        return edges, sums
-
-    def _positive(self, z: Single) -> tuple[Array, Array]:
-        """The threshold 0, and the weighted number of rows of each cell above it."""
-        (sums,) = self.shared.add(self._by_cell((z > 0).astype(np.int32), 2)[:, 1:].astype(float))
-        return np.zeros(1), sums
-
-    def _by_cell(self, place: NDArray[np.int32], count: int) -> NDArray[Any]:
-        """Weighted number of rows by cell and place: whole numbers where rows have no weights."""
-        C, kind = len(self.cells), np.intp if self.weights is None else np.float64
-        if C <= 256:
-            found = np.empty((C, count), kind)
-            for c in range(C):
-                rows = slice(self.starts[c], self.starts[c + 1])
-                own = None if self.weights is None else self.weights[rows]
-                found[c] = np.bincount(place[rows], weights=own, minlength=count)
-        else:
-            cell = np.repeat(np.arange(C), np.diff(self.starts))
-            found = np.bincount(cell * count + place, weights=self.weights, minlength=C * count).reshape(C, count)
         return found
 
     def raw(self, weights: Array, edge: float) -> Array:
@@ -491,81 +389,6 @@ class CellRows:
     def standard(self, raw: Array) -> Array:
         """Weights for standardised features (width, directions) from those for the features as given."""
         return np.vstack([raw[:-1] * self.scale[:, None], raw[-1] + self.mean @ raw[:-1]])
-
-
-class _Block:
-    """Some rows, which belong to one cell or to several that are small."""
-
-    def __init__(self, owner: CellRows, rows: slice, cells: slice) -> None:
-        self.rows, self.cells = rows, cells
-        self.X = owner.X[rows]
-        self.sparse, self.wide = owner.sparse, owner.shared.wide
-        self.weights = None if owner.weights is None else owner.weights[rows]
-        starts = owner.starts[cells.start : cells.stop] - rows.start
-        several = cells.stop - cells.start > 1
-        self.starts = starts if several else None
-        if several:
-            self.filled = np.flatnonzero(np.diff(owner.starts[cells.start : cells.stop + 1]))
-
-    def scores(self, W: Single) -> Single:
-        """Scores of the rows, (directions, rows)."""
-        if self.sparse:
-            return np.ascontiguousarray((self.X @ W[:-1] + W[-1]).T)
-        if self.wide:
-            return np.ascontiguousarray((self.X.astype(float) @ W.astype(float)).T.astype(np.float32))
-        return np.ascontiguousarray((self.X @ W).T)
-
-    def totals(self, values: Single) -> Array:
-        """Weighted sums of values (directions, rows) by cell."""
-        if self.starts is None:
-            found = values.sum(axis=1, dtype=float) if self.weights is None else values @ self.weights.astype(float)
-            return np.asarray(found, dtype=float)[:, None]
-        weighted = values if self.weights is None else values * self.weights
-        return self._reduced(weighted.astype(float), axis=1)
-
-    def slopes(self, values: Single) -> Array:
-        """Weighted sums of values times features, (directions, cells, width)."""
-        weighted = values if self.weights is None else values * self.weights
-        if self.starts is None:
-            if self.sparse:
-                found = np.empty((len(values), self.X.shape[1] + 1))
-                found[:, :-1] = (self.X.T @ np.ascontiguousarray(weighted.T)).T
-                found[:, -1] = weighted.sum(axis=1, dtype=float)
-            elif self.wide:
-                found = weighted.astype(float) @ self.X.astype(float)
-            else:
-                found = weighted @ self.X
-            return np.asarray(found, dtype=float)[:, None]
-        X, own = self.X.astype(float), weighted.astype(float)
-        if len(self.filled) > _FEW_CELLS:
-            return np.stack([self._reduced(X * each[:, None], axis=0) for each in own])
-        sums = np.zeros((len(own), self.cells.stop - self.cells.start, X.shape[1]))
-        ends = [*self.starts[self.filled[1:]], len(X)]
-        for c, end in zip(self.filled, ends, strict=True):
-            rows = slice(self.starts[c], end)
-            sums[:, c] = own[:, rows] @ X[rows]
-        return sums
-
-    def _reduced(self, values: Array, axis: int) -> Array:
-        """Sums over the rows of each cell; empty cells have none."""
-        assert self.starts is not None  # several cells
-        count = self.cells.stop - self.cells.start
-        shape = (values.shape[0], count) if axis == 1 else (count, values.shape[1])
-        found = np.zeros(shape)
-        reduced = np.add.reduceat(values, self.starts[self.filled], axis=axis)
-        if axis == 1:
-            found[:, self.filled] = reduced
-        else:
-            found[self.filled] = reduced
-        return found
-
-
-def _pieces(start: int, stop: int, size: int) -> list[tuple[int, int]]:
-    return [(a, min(a + size, stop)) for a in range(start, stop, min(size, max(stop - start, 1)))]
-
-
-def _tasks(count: int, size: int) -> list[tuple[int, int]]:
-    return [(a, min(a + size, count)) for a in range(0, count, size)]
 
 
 def refuse_tiny(X: Any, spread: Array, shared: Peers) -> None:
