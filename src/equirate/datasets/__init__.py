@@ -18,13 +18,14 @@ from . import adult, compas, crime
 from .dataset import Dataset, ProtectedGroup
 from .files import CorruptDataError, read_table
 from .optional import require
-from .sources import SOURCES
+from .sources import SOURCES, DataSource
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
     "CorruptDataError",
+    "DataSource",
     "Dataset",
     "ProtectedGroup",
     "describe",

@@ -20,7 +20,23 @@ QUESTION_MARK: Mapping[str, object] = MappingProxyType({"na_values": "?"})
 
 @dataclass(frozen=True)
 class DataSource:
-    """One data file and what is in it once it has been read; ``sha256`` is the file's digest."""
+    """What is known about a data set before its file is read.
+
+    Attributes
+    ----------
+    name, title
+        A name for `load`, and a line for people.
+    file, sha256
+        The file's name and digest.
+    n_rows, n_features, positive_rate
+        Sizes, and the share of positive labels, once the file has been read.
+    protected
+        The protected group.
+    licence, source, credit, note
+        Where the data are from, what may be done with them, and what to beware of.
+    read_options
+        Options of pandas to read the file.
+    """
 
     name: str
     title: str

@@ -1,7 +1,7 @@
 """Files of data sets that are not bundled: where they are, and whether they are the right ones.
 
-In: a :class:`~equirate_lab.datasets.sources.DataSource` and perhaps a directory. Out: the raw table. Files are looked
-for in the given directory, else in the one that ``EQUIRATE_DATA`` names, else, in a source checkout, in
+In: an :class:`~equirate_lab.datasets.sources.ExternalSource` and perhaps a directory. Out: the raw table. Files are
+looked for in the given directory, else in the one that ``EQUIRATE_DATA`` names, else, in a source checkout, in
 ``../shared/data`` beside it. Nothing is parsed before its digest is checked.
 """
 
@@ -20,7 +20,7 @@ import pandas as pd
 
 from equirate.datasets import CorruptDataError
 
-from .sources import DataSource
+from .sources import ExternalSource
 
 __all__ = ["Directory", "MissingDataError", "data_directory", "path_of", "read_table"]
 
@@ -41,13 +41,13 @@ def data_directory(data_dir: Directory | None = None) -> Path | None:
     return beside_checkout if lab.name == "lab" and beside_checkout.is_dir() else None
 
 
-def read_table(source: DataSource, data_dir: Directory | None = None) -> pd.DataFrame:
+def read_table(source: ExternalSource, data_dir: Directory | None = None) -> pd.DataFrame:
     """Read the raw table of a source, after its digest was checked."""
     content = _checked_bytes(source, path_of(source, data_dir))
     return pd.read_csv(io.BytesIO(content), **source.read_options)  # type: ignore[call-overload,no-any-return]
 
 
-def path_of(source: DataSource, data_dir: Directory | None = None) -> Path:
+def path_of(source: ExternalSource, data_dir: Directory | None = None) -> Path:
     """Return where the file of a source lies; raises :class:`MissingDataError` where it is not."""
     directory = data_directory(data_dir)
     path = None if directory is None else directory / source.file
@@ -64,7 +64,7 @@ def path_of(source: DataSource, data_dir: Directory | None = None) -> Path:
     return path
 
 
-def _checked_bytes(source: DataSource, path: Path) -> bytes:
+def _checked_bytes(source: ExternalSource, path: Path) -> bytes:
     """Return the decompressed table if either the file's digest or the table's own is the known one."""
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
@@ -79,7 +79,7 @@ def _checked_bytes(source: DataSource, path: Path) -> bytes:
     )
 
 
-def _decompressed(source: DataSource, content: bytes) -> bytes | None:
+def _decompressed(source: ExternalSource, content: bytes) -> bytes | None:
     """Return the bytes inside, or None if these are not compressed as the file's name says."""
     try:
         return gzip.decompress(content) if source.file.endswith(".gz") else lzma.decompress(content)

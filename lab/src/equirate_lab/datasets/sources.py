@@ -1,59 +1,34 @@
 """What is known about each data set that is not bundled: its file, its digest, its origin, its size.
 
-Out: :data:`SOURCES`, one :class:`DataSource` per data set. Read by :mod:`.files` (which file, which digest), by the
+Out: :data:`SOURCES`, one :class:`ExternalSource` per data set. Read by :mod:`.files` (which file, which digest), by the
 ``build`` functions (group, description) and by `describe`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from equirate.datasets import ProtectedGroup
+from equirate.datasets import DataSource, ProtectedGroup
 
-__all__ = ["SOURCES", "DataSource"]
+__all__ = ["SOURCES", "ExternalSource"]
 
 TEXT: Mapping[str, object] = MappingProxyType({"keep_default_na": False})  # an empty string is a value
 
 
-@dataclass(frozen=True)
-class DataSource:
-    """One data file and what is in it once it has been read.
+@dataclass(frozen=True, kw_only=True)
+class ExternalSource(DataSource):
+    """A data file that people have to fetch and compress themselves.
 
-    ``sha256`` is the file's digest. ``content_sha256`` is that of the table inside, for files that people
-    have to fetch and compress themselves: no two compressors agree on every byte.
+    ``content_sha256`` is the digest of the table inside: no two compressors agree on every byte.
     """
 
-    name: str
-    title: str
-    file: str
-    sha256: str
     content_sha256: str
-    n_rows: int
-    n_features: int
-    positive_rate: float
-    protected: ProtectedGroup
-    licence: str
-    source: str
-    credit: str
-    note: str = ""
-    read_options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-
-    @property
-    def description(self) -> str:
-        """The data set in a few lines: what it is, its source, licence, credit, and what to beware of."""
-        lines = [
-            f"{self.title}.",
-            f"Source: {self.source}.",
-            f"Licence: {self.licence}.",
-            f"Credit: {self.credit}.",
-        ]
-        return "\n".join([*lines, self.note] if self.note else lines)
 
 
 _ALL = (
-    DataSource(
+    ExternalSource(
         name="law_school",
         title="Law School: students of the LSAC National Longitudinal Bar Passage Study, passing the bar or not",
         file="law_school.csv.gz",
@@ -69,7 +44,7 @@ _ALL = (
         credit="Wightman, LSAC National Longitudinal Bar Passage Study, 1998; Project SEAPHE",
         note="The paper's own recipe was not published; this one is inferred from its counts.",
     ),
-    DataSource(
+    ExternalSource(
         name="wiki_toxicity",
         title="Wiki Toxicity: comments on Wikipedia talk pages, acceptable or toxic",
         file="wiki_toxicity.csv.xz",
@@ -89,7 +64,7 @@ _ALL = (
         "dev sizes. The text is toxic in places by its nature.",
         read_options=TEXT,
     ),
-    DataSource(
+    ExternalSource(
         name="business",
         title="Business (a stand-in): pairs of listings in Toronto, of the same business or not",
         file="business_poi_pairs.csv.xz",
@@ -110,4 +85,4 @@ _ALL = (
     ),
 )
 
-SOURCES: Mapping[str, DataSource] = MappingProxyType({source.name: source for source in _ALL})
+SOURCES: Mapping[str, ExternalSource] = MappingProxyType({source.name: source for source in _ALL})
