@@ -12,7 +12,6 @@ three arguments make this a small search (monotonic optimisation), whatever the 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,15 +56,8 @@ def _undominated(rows: Array) -> NDArray[np.intp]:
     return np.sort(first[~np.array(worse)])
 
 
-@dataclass(frozen=True, order=True)
-class _Box:
-    """A box of arguments between two corners, its bound, and the mixture that attains the bound."""
-
-    bound: float
-    number: int
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    mixture: tuple[float, ...]
+_Box = tuple[float, int, Array, Array, Array]
+"""A box of arguments: its bound, its number, its two corners, and the mixture that attains the bound."""
 
 
 class _Search:
@@ -88,10 +80,10 @@ class _Search:
         boxes: list[_Box] = []
         self.add(boxes, self.arguments.min(axis=1), self.arguments.max(axis=1))
         while boxes and self.count < MOST_NODES:
-            box = heapq.heappop(boxes)
-            if box.bound > self.value - TOLERANCE * (1 + abs(self.value)):
+            bound, _, low, high, mixture = heapq.heappop(boxes)
+            if bound > self.value - TOLERANCE * (1 + abs(self.value)):
                 break
-            low, high, at = np.array(box.low), np.array(box.high), self.arguments @ np.array(box.mixture)
+            at = self.arguments @ mixture
             k = self.steepest(low, at)
             middle = (low[k] + min(max(at[k], low[k]), high[k])) / 2
             below, above = high.copy(), low.copy()
@@ -112,7 +104,7 @@ class _Search:
         if merit < self.value:
             self.best, self.value = mixture, merit
         if bound < self.value:
-            heapq.heappush(boxes, _Box(bound, self.count, tuple(least), tuple(high), tuple(mixture)))
+            heapq.heappush(boxes, (bound, self.count, least, high, mixture))
 
     def tightened(self, low: Array, high: Array) -> Array | None:
         """Lower bounds of the arguments given ``high``, from the hulls of pairs; None if the box is empty."""
