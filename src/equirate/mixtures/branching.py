@@ -92,7 +92,6 @@ class _Node:
     bound: float
     number: int
     box: Box = field(compare=False)
-    weights: Array = field(compare=False)
     ratio: int = field(compare=False)
     on_value: bool = field(compare=False)
     point: float = field(compare=False)
@@ -229,7 +228,7 @@ class _Branching:
         if lower >= self.enough:
             self.closed = min(self.closed, lower)
             return None
-        return self._node(box, last[0], last[1], lower, shrinking)
+        return self._node(box, last[1], lower, shrinking)
 
     def offer(self, mu: Array) -> None:
         """Keep the mixture if it is better than the best one so far."""
@@ -237,7 +236,7 @@ class _Branching:
         if value < self.value:
             self.weights, self.value = mu, value
 
-    def _node(self, box: Box, mu: Array, others: Array, lower: float, shrinking: bool) -> _Node:
+    def _node(self, box: Box, others: Array, lower: float, shrinking: bool) -> _Node:
         """Split at the ratio that is furthest from its value, along the longer side of its box, near the solution."""
         columns = self.columns
         D = np.array([others[ratio.bottom] for ratio in columns.ratios])
@@ -249,4 +248,4 @@ class _Branching:
         lo, hi = (box.z_lo[m], box.z_hi[m]) if on_value else (box.d_lo[m], box.d_hi[m])
         current = N[m] / D[m] if on_value else D[m]
         point = float(np.clip(0.5 * current + 0.25 * (lo + hi), lo + 0.1 * (hi - lo), hi - 0.1 * (hi - lo)))
-        return _Node(lower, self.bounded, box, mu, m, on_value, point, shrinking)
+        return _Node(lower, self.bounded, box, m, on_value, point, shrinking)
