@@ -250,13 +250,8 @@ def _game(problem: Problem) -> Algorithm:
     """The game for a model that descends."""
     if problem.curvature is not Curvature.RATIO:
         return surrogate
-    return linearized if _takes(linearized, problem) else slack_ratios
-
-
-def _takes(algorithm: Algorithm, problem: Problem) -> bool:
-    """Whether an algorithm solves a problem."""
     try:
-        algorithm.check(canonicalize(problem, algorithm.form))
+        linearized.check(canonicalize(problem))
     except EquirateError:
-        return False
-    return True
+        return slack_ratios
+    return linearized
