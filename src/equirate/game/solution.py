@@ -444,7 +444,8 @@ class Solution:
             return self._polished
         if not gap >= 0 or (time_limit is not None and not time_limit >= 0):
             raise AlgorithmError(f"gap and time_limit must not be negative; got gap={gap!r}, time_limit={time_limit!r}")
-        return self._polish(self._of(configuration), _search(gap, time_limit))
+        search = Search(gap, time_limit, PROGRAMMES if time_limit is None else None)
+        return self._polish(self._of(configuration), None if time_limit == 0 else search)
 
     @cached_property
     def _polished(self) -> Classifier:
@@ -552,10 +553,3 @@ class Solution:
             f"<Solution: {self.algorithm.name}, {self.rounds} {'passes' if self.play is None else 'rounds'}, "
             f"{len(self.columns)} columns>\n{self.status}"
         )
-
-
-def _search(gap: float, time_limit: float | None) -> Search | None:
-    """Limits of the search; None for a local optimum."""
-    if time_limit == 0:
-        return None
-    return Search(gap, time_limit, PROGRAMMES if time_limit is None else None)
