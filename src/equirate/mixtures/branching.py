@@ -93,7 +93,7 @@ class _Node:
     number: int
     box: Box = field(compare=False)
     ratio: int = field(compare=False)
-    on_value: bool = field(compare=False)
+    side: int = field(compare=False)
     point: float = field(compare=False)
     shrinking: bool = field(compare=False)
     """Whether to tighten the box again, or its halves."""
@@ -127,18 +127,18 @@ def _from_many_starts(
 
 def root_box(columns: MixtureProgramme) -> Box | None:
     """The box of all denominators at or above their floors, and of the ratios' values; None if one has no column."""
-    box = Box(*(np.zeros(len(columns.ratios)) for _ in range(4)))
+    low, high = np.zeros((2, len(columns.ratios))), np.zeros((2, len(columns.ratios)))
     for m, ratio in enumerate(columns.ratios):
         N, D = ratio.numerator, ratio.denominator
         enough = ratio.floor <= D
         if not enough.any():
             return None
-        box.d_lo[m], box.d_hi[m] = max(ratio.floor, D.min()), D.max()
+        low[0, m], high[0, m] = max(ratio.floor, D.min()), D.max()
         # N <= a D + b in every column, so N / D <= a + b / floor for every mixture; and likewise from below.
         values = N[enough] / D[enough]
-        box.z_hi[m] = values.max() + max((N - values.max() * D).max(), 0.0) / box.d_lo[m]
-        box.z_lo[m] = values.min() + min((N - values.min() * D).min(), 0.0) / box.d_lo[m]
-    return box
+        high[1, m] = values.max() + max((N - values.max() * D).max(), 0.0) / low[0, m]
+        low[1, m] = values.min() + min((N - values.min() * D).min(), 0.0) / low[0, m]
+    return Box(low, high)
 
 
 def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
@@ -159,7 +159,7 @@ class _Branching:
         self.open: list[_Node] = []
         self.closed = np.inf
         self.bounded = 0
-        self.spans = np.maximum(root.d_hi - root.d_lo, 1e-12), np.maximum(root.z_hi - root.z_lo, 1e-12)
+        self.spans = np.maximum(root.high - root.low, 1e-12)
 
     def run(self) -> ConvexSolution:
         """Tighten the root box while that shortens it, then branch until the gap is closed or a limit is reached."""
@@ -171,7 +171,7 @@ class _Branching:
         self.keep(node)
         while self.open and self.open[0].bound < self.enough and not self.effort.over:
             node = heapq.heappop(self.open)
-            for box in node.box.split(node.ratio, node.on_value, node.point):
+            for box in node.box.split(node.side, node.ratio, node.point):
                 half = self.bound(box, node.bound, shrinking=False)
                 self.keep(self.tightened(half) if half is not None and node.shrinking else half)
         return self.result()
@@ -243,9 +243,8 @@ class _Branching:
         N = np.array([others[ratio.top] for ratio in columns.ratios])
         z = others[columns.v + 1 :]
         m = int(np.argmax(np.abs(z - N / D)))
-        wide_d, wide_z = (box.d_hi - box.d_lo)[m] / self.spans[0][m], (box.z_hi - box.z_lo)[m] / self.spans[1][m]
-        on_value = bool(wide_z > wide_d)
-        lo, hi = (box.z_lo[m], box.z_hi[m]) if on_value else (box.d_lo[m], box.d_hi[m])
-        current = N[m] / D[m] if on_value else D[m]
+        side = int(np.argmax((box.high - box.low)[:, m] / self.spans[:, m]))
+        lo, hi = box.low[side, m], box.high[side, m]
+        current = N[m] / D[m] if side else D[m]
         point = float(np.clip(0.5 * current + 0.25 * (lo + hi), lo + 0.1 * (hi - lo), hi - 0.1 * (hi - lo)))
-        return _Node(lower, self.bounded, box, m, on_value, point, shrinking)
+        return _Node(lower, self.bounded, box, m, side, point, shrinking)

@@ -45,7 +45,7 @@ def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Bo
         None if the programme has no solution.
     """
     others = np.array([[ratio.bottom for ratio in columns.ratios], columns.v + 1 + np.arange(len(columns.ratios))])
-    low, high = np.stack([box.d_lo, box.z_lo]), np.stack([box.d_hi, box.z_hi])
+    low, high = box.low.copy(), box.high.copy()
     near = _NEAR * (high - low) + _ROUNDING
     reached_low, reached_high = np.zeros(low.shape, dtype=bool), np.zeros(low.shape, dtype=bool)
     for m in range(len(columns.ratios)):
@@ -62,4 +62,4 @@ def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Bo
                 columns.programme.bound(int(others[side, m]), float(low[side, m]), float(high[side, m]))
                 reached_low |= solved[1][others] <= low + near
                 reached_high |= solved[1][others] >= high - near
-    return Box(low[0], high[0], low[1], high[1])
+    return Box(low, high)
