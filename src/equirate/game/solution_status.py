@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..mixtures import Columns, Search, Source, best
 from .infeasible import Conflict, conflict_of
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from .classifiers import Classifier
     from .solution import Solution
 
-Array = NDArray[np.float64]
 PROGRAMMES = 600
 """Largest number of linear programmes for polishing without a time limit: up to about two seconds."""
 

@@ -16,8 +16,6 @@ from ..game.loop import Moment
 from ..game.progress import ProgressLine
 from ..mixtures import PENALTY, Cut, best_priced, shrunk_cost, values
 
-Array = NDArray[np.float64]
-
 
 @dataclass(eq=False)
 class Watch:

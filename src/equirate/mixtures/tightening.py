@@ -13,12 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .linear import FEASIBLE
 from .programme import Box, MixtureProgramme
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 10 * FEASIBLE
 """Each end is moved outwards by this, because a programme is exact only up to its tolerance."""
