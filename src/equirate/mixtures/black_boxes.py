@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from ..problem.table import Table
+from .programme import judged
 
 Array = NDArray[np.float64]
 
@@ -137,12 +138,11 @@ class _Search:
 
     def merit(self, mixture: Array) -> float:
         """Objective + `PENALTY` * largest violation of a mixture; infinite where a black box is not defined."""
-        atoms = self.atoms(self.arguments @ mixture + _ROUNDING)
-        if np.isnan(atoms).any():
-            return np.inf
-        violations = self.rows[self.constraints] @ mixture + self.table.atom_weights[self.constraints] @ atoms
-        objective = float(self.rows[0] @ mixture + self.table.atom_weights[0] @ atoms)
-        return objective + PENALTY * max(float(violations.max(initial=0.0)), 0.0)
+        signed = self.rows @ mixture
+        signed[self.table.couplings] += _ROUNDING
+        objective, violation = judged(self.table, signed)
+        merit = objective + PENALTY * violation
+        return np.inf if np.isnan(merit) else merit
 
     def steepest(self, low: Array, at: Array) -> int:
         """The argument whose distance from the lower corner loosens the bound most."""
