@@ -287,7 +287,7 @@ def best_distribution(objective: Array, columns: Array, limits: Array) -> Array 
     [0.25, 0.75]
     """
     nothing = np.zeros((len(columns), 0))
-    active = _extremes(objective, columns)
+    active = np.union1d(np.argmin(objective), np.argmin(columns, axis=1))  # the best column in every row
     programme = Programme(columns, nothing, limits, np.zeros((0, 2)), active, deferred=len(limits))
     programme.aim(objective, np.zeros(0))
     solved = programme.solve()
@@ -319,11 +319,6 @@ def basic_shares(costs: Array, coefficients: Array, values: Array) -> Array | No
     exactly = {"presolve": False, "primal_feasibility_tolerance": FEASIBLE, "dual_feasibility_tolerance": FEASIBLE}
     solved = linprog(costs.ravel(), A_eq=equations, b_eq=right, bounds=(0, 1), method="highs-ds", options=exactly)
     return solved.x.reshape(groups, members) if solved.success else None
-
-
-def _extremes(objective: Array, columns: Array) -> NDArray[np.intp]:
-    """The best column in every row."""
-    return np.unique(np.concatenate([[np.argmin(objective)], np.argmin(columns, axis=1)]).astype(np.intp))
 
 
 def distribution(x: Array) -> Array:
