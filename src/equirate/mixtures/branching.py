@@ -87,14 +87,12 @@ class Effort:
 
 @dataclass(order=True)
 class _Node:
-    """A box with its bound, and where to split it."""
+    """A box with its bound, and the halves that it is split into."""
 
     bound: float
     number: int
     box: Box = field(compare=False)
-    ratio: int = field(compare=False)
-    side: int = field(compare=False)
-    point: float = field(compare=False)
+    halves: tuple[Box, Box] = field(compare=False)
     shrinking: bool = field(compare=False)
     """Whether to tighten the box again, or its halves."""
 
@@ -104,25 +102,8 @@ def best(columns: MixtureProgramme, start: Array, room: float | None, effort: Ef
     root = root_box(columns)
     if root is None:
         return ConvexSolution(start, _value(columns, start, room), -np.inf)
-    if len(columns.ratios) <= MOST_RATIOS:
-        return _Branching(columns, start, room, effort, root).run()
-    return _from_many_starts(columns, start, room, effort, root)
-
-
-def _from_many_starts(
-    columns: MixtureProgramme, start: Array, room: float | None, effort: Effort, root: Box
-) -> ConvexSolution:
-    """Local optima from the relaxation's mixture and from random ones; the bound is the relaxation's."""
     search = _Branching(columns, start, room, effort, root)
-    search.keep(search.bound(root, -np.inf, shrinking=False))
-    rng = np.random.default_rng(0)
-    for _ in range(STARTS):
-        if effort.over:
-            break
-        mixture = np.zeros(columns.n)
-        np.add.at(mixture, rng.integers(columns.n, size=3), rng.dirichlet(np.ones(3)))
-        search.offer(local(columns, mixture, 20, 1e-6))
-    return search.result()
+    return search.run() if len(columns.ratios) <= MOST_RATIOS else search.run_from_many_starts()
 
 
 def root_box(columns: MixtureProgramme) -> Box | None:
@@ -171,9 +152,21 @@ class _Branching:
         self.keep(node)
         while self.open and self.open[0].bound < self.enough and not self.effort.over:
             node = heapq.heappop(self.open)
-            for box in node.box.split(node.side, node.ratio, node.point):
+            for box in node.halves:
                 half = self.bound(box, node.bound, shrinking=False)
                 self.keep(self.tightened(half) if half is not None and node.shrinking else half)
+        return self.result()
+
+    def run_from_many_starts(self) -> ConvexSolution:
+        """Find local optima from the relaxation's mixture and from random ones; the bound is the relaxation's."""
+        self.keep(self.bound(self.root, -np.inf, shrinking=False))
+        rng = np.random.default_rng(0)
+        for _ in range(STARTS):
+            if self.effort.over:
+                break
+            mixture = np.zeros(self.columns.n)
+            np.add.at(mixture, rng.integers(self.columns.n, size=3), rng.dirichlet(np.ones(3)))
+            self.offer(local(self.columns, mixture, 20, 1e-6))
         return self.result()
 
     def keep(self, node: _Node | None) -> None:
@@ -247,4 +240,4 @@ class _Branching:
         lo, hi = box.low[side, m], box.high[side, m]
         current = N[m] / D[m] if side else D[m]
         point = float(np.clip(0.5 * current + 0.25 * (lo + hi), lo + 0.1 * (hi - lo), hi - 0.1 * (hi - lo)))
-        return _Node(lower, self.bounded, box, m, side, point, shrinking)
+        return _Node(lower, self.bounded, box, box.split(side, m, point), shrinking)
