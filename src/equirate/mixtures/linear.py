@@ -108,8 +108,6 @@ class Programme:
         Returns the index of the first of them, for `set` and `limit`.
         """
         first = len(self._scale)
-        if not len(limits):
-            return first - 1
         scale = np.abs(others).max(axis=1)
         scale = np.maximum(scale if columns is None else np.maximum(scale, np.abs(columns).max(axis=1)), 1e-12)
         scaled = None if columns is None else columns / scale[:, None]
@@ -120,10 +118,11 @@ class Programme:
         return first - 1
 
     def extend(self, columns: Array) -> None:
-        """Add columns (coefficients of the initial rows), which join at once; their cost is 0 until the next `aim`."""
+        """Add columns (coefficients of the initial rows), which join at once; their cost is 0 until the next `aim`.
+
+        Rows that were added later must have no coefficients of columns.
+        """
         count = columns.shape[1]
-        if len(self._where) > len(columns):  # rows that were added later have coefficients of columns
-            raise ValueError("columns can only be added to a programme whose later rows leave them out")
         scaled = columns / self._scale[self._where][:, None]
         self._scaled = np.concatenate([self._scaled, scaled], axis=1)
         self.objective = np.concatenate([self.objective, np.zeros(count)])
