@@ -277,20 +277,24 @@ def _solver() -> Any:
     return solver
 
 
-def best_distribution(objective: Array, columns: Array, limits: Array) -> Array | None:
+def solve_over_simplex(
+    objective: Array, columns: Array, limits: Array, active: NDArray[np.intp] | None = None
+) -> Solved | None:
     """A basic solution of min objective . mu with columns mu <= limits over the simplex; None if there is none.
+
+    ``active`` are columns to begin with, by default the best one in every row.
 
     Examples
     --------
-    >>> best_distribution(np.array([0.0, 1.0]), np.array([[0.3, -0.1]]), np.zeros(1)).round(6).tolist()
+    >>> solve_over_simplex(np.array([0.0, 1.0]), np.array([[0.3, -0.1]]), np.zeros(1)).weights.round(6).tolist()
     [0.25, 0.75]
     """
     nothing = np.zeros((len(columns), 0))
-    active = np.union1d(np.argmin(objective), np.argmin(columns, axis=1))  # the best column in every row
+    if active is None:
+        active = np.union1d(np.argmin(objective), np.argmin(columns, axis=1))
     programme = Programme(columns, nothing, limits, np.zeros((0, 2)), active, deferred=len(limits))
     programme.aim(objective, np.zeros(0))
-    solved = programme.solve()
-    return None if solved is None else solved.weights
+    return programme.solve()
 
 
 def basic_shares(costs: Array, coefficients: Array, values: Array) -> Array | None:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .linear import FEASIBLE, Programme, best_distribution
+from .linear import FEASIBLE, Programme, solve_over_simplex
 
 Array = NDArray[np.float64]
 
@@ -355,9 +355,9 @@ def basic(rows: Array, mu: Array) -> Array:
     if len(support) == 1:
         return mu
     part = rows[:, support]
-    solution = best_distribution(part.sum(0), part, part @ mu[support] + 1e-12)
-    if solution is None:
+    solved = solve_over_simplex(part.sum(0), part, part @ mu[support] + 1e-12)
+    if solved is None:
         return mu
     result = np.zeros_like(mu)
-    result[support] = solution
+    result[support] = solved.weights
     return result
