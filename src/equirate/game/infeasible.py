@@ -302,11 +302,7 @@ def _clears(constraints: Sequence[Constraint]) -> bool:
 
 def _affine(constraint: Constraint) -> list[tuple[Expression, Expression | None]]:
     """Expressions that must be at most 0, and what each was multiplied by (None for nothing)."""
-    pairs: list[tuple[Expression, Expression | None]] = []
-    for part in constraint.split():
-        through = cleared(part.residual)
-        pairs.append((part.residual, None) if through is None else through)
-    return pairs
+    return [cleared(part.residual) or (part.residual, None) for part in constraint.split()]
 
 
 def _floors(constraints: Sequence[Constraint]) -> list[Constraint]:
