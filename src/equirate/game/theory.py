@@ -9,6 +9,7 @@ box of reachable values.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,12 @@ def _steepest(table: Table, group: AtomGroup) -> Array:
     """Largest |slope| of every argument (arguments, atoms), which is attained at a corner of the box."""
     lo, hi = table.lo[group.slacks], table.hi[group.slacks]
     steepest = np.zeros(lo.shape)
-    for k in range(len(lo)):
-        for end in (lo, hi):
-            for others in (lo, hi):
-                point = others.copy()
-                point[k] = end[k]
-                with np.errstate(all="ignore"):
-                    slope = np.abs(group.form.gradient(point[..., None])[k, ..., 0])
-                steepest[k] = np.fmax(steepest[k], slope)
+    for k, end, others in itertools.product(range(len(lo)), (lo, hi), (lo, hi)):
+        point = others.copy()
+        point[k] = end[k]
+        with np.errstate(all="ignore"):
+            slope = np.abs(group.form.gradient(point[..., None])[k, ..., 0])
+        steepest[k] = np.fmax(steepest[k], slope)
     return steepest
 
 
