@@ -317,10 +317,11 @@ def basic_shares(costs: Array, coefficients: Array, values: Array) -> Array | No
     """
     rows, groups, members = coefficients.shape
     totals = sp.kron(sp.eye_array(groups), np.ones((1, members)))
-    equations = sp.vstack([sp.csr_array(coefficients.reshape(rows, -1)), totals])
+    # Any: the type hints of linprog know neither sparse arrays nor that a solved programme has a solution.
+    equations: Any = sp.vstack([sp.csr_array(coefficients.reshape(rows, -1)), totals])
     right = np.concatenate([values, np.ones(groups)])
-    exactly = {"presolve": False, "primal_feasibility_tolerance": FEASIBLE, "dual_feasibility_tolerance": FEASIBLE}
-    solved = linprog(costs.ravel(), A_eq=equations, b_eq=right, bounds=(0, 1), method="highs-ds", options=exactly)
+    exactly: Any = {"presolve": False, "primal_feasibility_tolerance": FEASIBLE, "dual_feasibility_tolerance": FEASIBLE}
+    solved: Any = linprog(costs.ravel(), A_eq=equations, b_eq=right, bounds=(0, 1), method="highs-ds", options=exactly)
     return solved.x.reshape(groups, members) if solved.success else None
 
 
