@@ -45,18 +45,18 @@ def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Bo
     low, high = box.low.copy(), box.high.copy()
     near = _NEAR * (high - low) + _ROUNDING
     reached_low, reached_high = np.zeros(low.shape, dtype=bool), np.zeros(low.shape, dtype=bool)
-    for m in range(len(columns.ratios)):
-        for side in range(2):
-            for sign, ends, reached in ((1.0, low, reached_low), (-1.0, high, reached_high)):
-                if reached[side, m] or over():
-                    continue
-                columns.aim_at_other(int(others[side, m]), sign)
-                solved = columns.solve()
-                if solved is None:
-                    return None
-                end = sign * (solved[2] - _ROUNDING)
-                ends[side, m] = np.clip(end, low[side, m], high[side, m])
-                columns.programme.bound(int(others[side, m]), float(low[side, m]), float(high[side, m]))
-                reached_low |= solved[1][others] <= low + near
-                reached_high |= solved[1][others] >= high - near
+    for m, side in np.ndindex(len(columns.ratios), 2):
+        other = int(others[side, m])
+        for sign, ends, reached in ((1.0, low, reached_low), (-1.0, high, reached_high)):
+            if reached[side, m] or over():
+                continue
+            columns.aim_at_other(other, sign)
+            solved = columns.solve()
+            if solved is None:
+                return None
+            end = sign * (solved[2] - _ROUNDING)
+            ends[side, m] = np.clip(end, low[side, m], high[side, m])
+            columns.programme.bound(other, float(low[side, m]), float(high[side, m]))
+            reached_low |= solved[1][others] <= low + near
+            reached_high |= solved[1][others] >= high - near
     return Box(low, high)
