@@ -35,7 +35,7 @@ from .progress import ProgressLine
 from .record import Record, Start
 from .solution import Play, Solution
 from .solution_status import rounds_played
-from .theory import damped_steps, theory_lambda, theory_radius, theory_theta
+from .theory import damped_steps, residual_bounds, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
 
@@ -226,7 +226,7 @@ def solve_on(
         chosen,
         program.n_constraints,
         lambda: theory_theta(table, chosen, model, rounds, sample.X),
-        lambda: theory_lambda(table, chosen, rounds),
+        lambda: chosen.multipliers.theory_rate(residual_bounds(table), program.n_constraints, rounds),
         can.own_steps,
     )
     share = 1.0 if chosen.responds else pace.share
