@@ -266,8 +266,7 @@ class Game:
             self.stored = sum(snapshot.nbytes for snapshot in record.snapshots)
 
     def _wide(self, array: Array) -> Array:
-        if len(self.active) == self.record.count:
-            return np.array(array)
+        """Values of the active configurations as values of all; NaN for the others."""
         wide = np.full((*array.shape[:-1], self.record.count), np.nan)
         wide[..., self.active] = array
         return wide
