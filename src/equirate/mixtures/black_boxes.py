@@ -64,7 +64,6 @@ _Box = tuple[float, int, Array, Array, Array]
 class _Search:
     def __init__(self, table: Table, rows: Array) -> None:
         self.table, self.rows = table, rows
-        self.constraints = table.constraints
         self.arguments = rows[table.couplings]
         self.sense = table.sense[table.couplings]
         free = np.flatnonzero(np.ptp(self.arguments, axis=1) > _ROUNDING)
@@ -119,8 +118,8 @@ class _Search:
     def relaxed(self, low: Array, high: Array) -> tuple[float, Array] | None:
         """The programme with every black box at its smallest value over the box."""
         atoms = _finite(self.atoms(low))
-        limited = self.rows[self.constraints]
-        room = -self.table.atom_weights[self.constraints] @ atoms
+        constraints = self.table.constraints
+        limited, room = self.rows[constraints], -self.table.atom_weights[constraints] @ atoms
         A = np.vstack([np.hstack([limited, -np.ones((len(limited), 1))]), np.pad(self.arguments, ((0, 0), (0, 1)))])
         cost = np.append(self.rows[0] + _LEAN * self.arguments.sum(0), PENALTY)
         result = linprog(cost, A, np.concatenate([room, high + _ROUNDING]), self.ones, [1.0], method="highs")
@@ -146,10 +145,10 @@ class _Search:
 
     def steepest(self, low: Array, at: Array) -> int:
         """The argument whose distance from the lower corner loosens the bound most."""
-        ways = np.tile(low, (len(low), 1)).T
+        ways = np.tile(low, (len(low), 1))
         np.fill_diagonal(ways, np.maximum(at, low))
         weight = self.table.atom_weights.sum(axis=0)
-        gains = np.array([weight @ (_finite(self.atoms(way)) - _finite(self.atoms(low))) for way in ways.T])
+        gains = np.array([weight @ (_finite(self.atoms(way)) - _finite(self.atoms(low))) for way in ways])
         # Where the function is flat at the corner and not at the mixture, the widest side is split.
         width = np.maximum(at - low, 0.0)
         return int(np.argmax(gains)) if gains.max() > 1e-9 else int(np.argmax(width))
