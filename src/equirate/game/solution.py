@@ -182,9 +182,8 @@ class Solution:
         record, configurations = self.play.record, len(self.play.configurations)
         shape = (len(record.rounds), configurations)
         objective, violation = np.full(shape, np.nan), np.full(shape, np.nan)
-        played = self.columns.where(self.columns.source == Source.PLAYED)
-        where = (played.handle[:, 0], played.configuration)
-        minimised, violations = self.values(played.rates, played.losses)
+        where = (self.columns.handle[:, 0], self.columns.configuration)
+        minimised, violations = self.values(self.columns.rates, self.columns.losses)
         objective[where], violation[where] = self.sign * minimised, largest(violations)
         return {
             "round": np.array(record.rounds),
@@ -473,7 +472,7 @@ class Solution:
         int
             The position of a configuration.
         """
-        alive = np.unique(self.columns.configuration[self.columns.source == Source.PLAYED]).tolist()
+        alive = np.unique(self.columns.configuration).tolist()
         parts = [(self.columns.where(chosen), weights) for chosen, weights in map(self._shares, alive)]
         mixed = [np.stack([getattr(part, name) @ w for part, w in parts], axis=1) for name in ("rates", "losses")]
         mixtures = Columns.of(mixed[0], Source.PLAYED).measured(*mixed)
