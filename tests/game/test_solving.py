@@ -13,7 +13,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.algorithms import Algorithm, surrogate
 from equirate.game.options import Options
-from equirate.game.theory import lipschitz, residual_bounds, row_ranges, theory_lambda, theory_radius, theory_theta
+from equirate.game.theory import lipschitz, residual_bounds, row_ranges, theory_radius, theory_theta
 from equirate.models import Asked, Batch, Linear
 from equirate.models.capabilities import Pace
 from equirate.players import slack
@@ -522,14 +522,15 @@ def test_radius_and_lambda_steps_are_the_theorems():
     oracle = eq.algorithms.oracle
     low, high = row_ranges(table)
     assert theory_radius(table, oracle, 81, 0.1) == pytest.approx(2 * (L + 1) * (high[0] - low[0]) / 0.1)
-    bound = np.linalg.norm(residual_bounds(table))
-    assert theory_lambda(table, oracle, 50) == pytest.approx(100.0 / (bound * 10))
+    bounds, J = residual_bounds(table), table.program.n_constraints
+    bound = np.linalg.norm(bounds)
+    assert oracle.multipliers.theory_rate(bounds, J, 50) == pytest.approx(100.0 / (bound * 10))
     _, free = table_of(PROBLEMS["nested"])
     assert theory_radius(free, oracle, 50, None) == pytest.approx(lipschitz(free, 0))
     assert 4 <= lipschitz(free, 0) <= 6  # square' <= 2, then max' <= 1 for either argument
     proxy = eq.algorithms.proxy_lagrangian
     m = table.program.n_multipliers
-    assert theory_lambda(table, proxy, 50) == pytest.approx(np.sqrt(m * np.log(m) / 50) / residual_bounds(table).max())
+    assert proxy.multipliers.theory_rate(bounds, J, 50) == pytest.approx(np.sqrt(m * np.log(m) / 50) / bounds.max())
 
 
 @pytest.mark.parametrize("algorithm", ["oracle", "coco", "proxy_lagrangian", "spade_plus", "surrogate"])

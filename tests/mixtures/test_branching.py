@@ -196,7 +196,7 @@ def test_a_tightened_box_has_every_mixture_that_is_better_than_the_cutoff(name, 
     root = root_box(columns)
     objective, violation = case.value(GRIDS[3])
     below = np.stack([ratio.denominator @ GRIDS[3] for ratio in columns.ratios])
-    kept = (violation <= 0) & (below >= root.d_lo[:, None]).all(0)
+    kept = (violation <= 0) & (below >= root.low[0, :, None]).all(0)
     assume(kept.any())
     cutoff = float(np.quantile(objective[kept], share))
     columns.aim(0.0)
@@ -206,9 +206,9 @@ def test_a_tightened_box_has_every_mixture_that_is_better_than_the_cutoff(name, 
     better = kept & (objective <= cutoff)
     d = below[:, better]
     z = np.stack([ratio.numerator @ GRIDS[3] for ratio in columns.ratios])[:, better] / d
-    for lo, hi, values_ in ((box.d_lo, box.d_hi, d), (box.z_lo, box.z_hi, z)):
-        assert (lo[:, None] <= values_ + 1e-7).all()
-        assert (values_ <= hi[:, None] + 1e-7).all()
+    sides = np.stack([d, z])
+    assert (box.low[..., None] <= sides + 1e-7).all()
+    assert (sides <= box.high[..., None] + 1e-7).all()
     assert box.side_lost(root) >= 0
 
 
@@ -277,9 +277,9 @@ def test_the_relaxation_lies_below_every_mixture_in_its_box_and_meets_them_in_a_
     below = np.stack([ratio.denominator @ grid for ratio in columns.ratios])
     z = np.stack([ratio.numerator @ grid for ratio in columns.ratios]) / below
     centre = place % grid.shape[1]
-    box = Box(*(part[:, centre] + side * width for part in (below, z) for side in (-1, 1)))
-    inside = ((below >= box.d_lo[:, None]) & (below <= box.d_hi[:, None])).all(0)
-    inside &= ((z >= box.z_lo[:, None]) & (z <= box.z_hi[:, None])).all(0)
+    sides = np.stack([below, z])
+    box = Box(sides[..., centre] - width, sides[..., centre] + width)
+    inside = ((sides >= box.low[..., None]) & (sides <= box.high[..., None])).all(axis=(0, 1))
     objective, violation = case.value(grid[:, inside])
     room = float(violation.max())
     columns.aim(room)
@@ -302,15 +302,15 @@ def test_the_first_box_has_the_value_of_every_mixture_and_is_no_wider_than_colum
     n, d = mixtures @ N, mixtures @ D
     n, d = n[d >= floor], d[d >= floor]
     assert len(d) > 100
-    assert (box.d_lo[0] <= d + 1e-12).all()
-    assert (d <= box.d_hi[0] + 1e-12).all()
-    assert (box.z_lo[0] <= n / d + 1e-12).all()
-    assert (n / d <= box.z_hi[0] + 1e-12).all()
+    assert (box.low[0, 0] <= d + 1e-12).all()
+    assert (d <= box.high[0, 0] + 1e-12).all()
+    assert (box.low[1, 0] <= n / d + 1e-12).all()
+    assert (n / d <= box.high[1, 0] + 1e-12).all()
     if floor <= D.min():  # every column is allowed, and the extremes are among them
-        assert box.z_lo[0] == pytest.approx((N / D).min())
-        assert box.z_hi[0] == pytest.approx((N / D).max())
+        assert box.low[1, 0] == pytest.approx((N / D).min())
+        assert box.high[1, 0] == pytest.approx((N / D).max())
     else:
-        assert box.d_lo[0] == floor
+        assert box.low[0, 0] == floor
 
 
 def test_there_is_no_box_where_no_column_has_the_denominator():

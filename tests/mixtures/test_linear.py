@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from scipy.optimize import linprog
 
-from equirate.mixtures.linear import Programme, best_distribution
+from equirate.mixtures.linear import Programme, solve_over_simplex
 
 
 def truth(objective, cost, columns, others, limits, bounds):
@@ -81,7 +81,7 @@ def test_equations_hold():
 
 
 def test_no_distribution_where_none_keeps_the_limits():
-    assert best_distribution(np.zeros(2), np.array([[0.1, 0.2]]), np.zeros(1)) is None
+    assert solve_over_simplex(np.zeros(2), np.array([[0.1, 0.2]]), np.zeros(1)) is None
 
 
 @pytest.mark.parametrize("rows", [10, 400])
@@ -118,13 +118,13 @@ def test_few_of_many_rows_join():
     programme.aim(np.zeros(40), np.ones(1))
     assert programme.solve() is not None
     assert programme._rows < 400
-    assert best_distribution(np.arange(3.0), np.ones((300, 3)), np.full(300, 0.5)) is None
+    assert solve_over_simplex(np.arange(3.0), np.ones((300, 3)), np.full(300, 0.5)) is None
 
 
 def test_a_solve_that_goes_round_in_circles_begins_again(monkeypatch):
     """Without any steps, as after too many: from scratch there is no limit, and the answer is the same."""
     rng = np.random.default_rng(0)
     objective, columns, limits = rng.normal(size=40), rng.normal(size=(5, 40)), np.full(5, 0.1)
-    expected = best_distribution(objective, columns, limits)
+    expected = solve_over_simplex(objective, columns, limits).weights
     monkeypatch.setattr("equirate.mixtures.linear._STEPS", 0)
-    assert best_distribution(objective, columns, limits) == pytest.approx(expected, abs=1e-9)
+    assert solve_over_simplex(objective, columns, limits).weights == pytest.approx(expected, abs=1e-9)

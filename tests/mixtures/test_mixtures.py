@@ -11,7 +11,7 @@ from scipy.optimize import linprog, minimize
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.mixtures import best_index, polish_weights, ratios, shrink_weights, values
-from equirate.mixtures.linear import best_distribution
+from equirate.mixtures.linear import solve_over_simplex
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -445,6 +445,6 @@ def test_columns_that_make_a_programme_possible_join_whatever_the_rounding(seed:
     columns = np.concatenate([violations, inner], axis=1)
     limits = np.full(2, inner.max() + 1e-12)
     for order in ("C", "F"):
-        found = best_distribution(rng.random(6), np.array(columns, order=order), limits)  # type: ignore[call-overload]
+        found = solve_over_simplex(rng.random(6), np.array(columns, order=order), limits)  # type: ignore[call-overload]
         assert found is not None
-        assert (columns @ found <= limits + 1e-9).all()
+        assert (columns @ found.weights <= limits + 1e-9).all()

@@ -201,23 +201,8 @@ proxy_lagrangian = Algorithm("proxy_lagrangian", _OGD, SwapRegret(), _DESCEND, b
 linearized = Algorithm("linearized", _IMPLIED, Following(), _DESCEND, ratios=True, smooth_only=True, black_boxes=False)
 column_generation = Algorithm("column_generation", _IMPLIED, MasterDuals(), _RESPOND, ratios=True, output=Output.BEST)
 
-ALGORITHMS = {
-    a.name: a
-    for a in (
-        frank_wolfe,
-        spade,
-        nemsis,
-        oracle,
-        surrogate,
-        spade_plus,
-        coco,
-        slack_ratios,
-        biconvex,
-        proxy_lagrangian,
-        linearized,
-        column_generation,
-    )
-}
+ALGORITHMS = {each.name: each for each in tuple(globals().values()) if isinstance(each, Algorithm)}
+"""Every algorithm above by its name, in the order of the table."""
 
 
 def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = False, steps: bool = False) -> Algorithm:
@@ -265,13 +250,8 @@ def _game(problem: Problem) -> Algorithm:
     """The game for a model that descends."""
     if problem.curvature is not Curvature.RATIO:
         return surrogate
-    return linearized if _takes(linearized, problem) else slack_ratios
-
-
-def _takes(algorithm: Algorithm, problem: Problem) -> bool:
-    """Whether an algorithm solves a problem."""
     try:
-        algorithm.check(canonicalize(problem, algorithm.form))
+        linearized.check(canonicalize(problem))
     except EquirateError:
-        return False
-    return True
+        return slack_ratios
+    return linearized

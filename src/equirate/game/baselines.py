@@ -224,10 +224,15 @@ def best_f1_threshold(scores: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLi
     s, w, y = scores[order].astype(float), examples.weights[order], examples.labels[order]
     tp, predicted = np.cumsum(w * y), np.cumsum(w)
     f1 = 2 * tp / (predicted + (w * y).sum())
-    last = np.append(s[1:] < s[:-1], True)  # a threshold cannot separate equal scores
-    best = int(np.argmax(np.where(last, f1, -1.0)))
-    below = s[best + 1] if best + 1 < len(s) else s[best] - 2.0
-    return float((s[best] + below) / 2)
+    return _best_cut(s, np.append(-1.0, f1))
+
+
+def _best_cut(scores: Array, merits: Array) -> float:
+    """The best threshold on falling scores, midway between two; accepting the first k of them has ``merits[k]``."""
+    parted = np.concatenate([[True], scores[1:] < scores[:-1], [True]])  # a threshold cannot separate equal scores
+    accepted = int(np.argmax(np.where(parted, merits, -np.inf)))
+    ends = np.concatenate([[scores[0] + 2.0], scores, [scores[-1] - 2.0]])
+    return float((ends[accepted] + ends[accepted + 1]) / 2)
 
 
 def group_thresholds(members: Members, cuts: Mapping[Slice, float]) -> ThresholdMembers:
@@ -308,8 +313,4 @@ def _quantile_cut(scores: Array, weights: Array, rate: float) -> float:
     order = np.argsort(-scores, kind="stable")
     s, w = scores[order], weights[order]
     reached = np.append(0.0, np.cumsum(w) / w.sum())
-    parted = np.concatenate([[True], s[1:] < s[:-1], [True]])  # a threshold cannot separate equal scores
-    k = int(np.argmin(np.where(parted, np.abs(reached - rate), np.inf)))  # how many to accept
-    above = s[k - 1] if k else s[0] + 2.0
-    below = s[k] if k < len(s) else s[-1] - 2.0
-    return float((above + below) / 2)
+    return _best_cut(s, -np.abs(reached - rate))

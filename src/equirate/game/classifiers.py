@@ -302,10 +302,9 @@ class Classifier:
                 values = loss_values(terms, examples, self.members.scores(X, attributes=attributes)) @ self.weights
                 losses = {term.key: value for term, value in zip(terms, values, strict=True)}
             measure = measurer(examples, self.expected(X, attributes=attributes), losses)
-            if isinstance(what, Expression):
-                return float(what.on(examples).value(measure))
-            if isinstance(what, Constraint):
-                return float(what.residual.on(examples).value(measure))
+            if not isinstance(what, Problem):
+                expr = what.residual if isinstance(what, Constraint) else what
+                return float(expr.on(examples).value(measure))
             problem = what.expanded(examples)
             objective = float(problem.objective.expr.value(measure))
             violations = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]

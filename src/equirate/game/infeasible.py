@@ -10,7 +10,7 @@ computed for feasible solutions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -128,7 +128,7 @@ def conflict_of(solution: Solution) -> Conflict | None:
     broken = [columns.broken([constraint], mixture) for constraint in every]
     near = tolerance_of_all - max(1e-4, 1e-2 * tolerance_of_all)
     chosen = [constraint for constraint, by in zip(every, broken, strict=True) if by >= near]
-    if not columns.impossible(chosen):
+    if len(chosen) < len(every) and not columns.impossible(chosen):
         chosen = every
     for constraint in list(chosen):
         others = [other for other in chosen if other is not constraint]
@@ -179,7 +179,6 @@ class Candidates:
     columns: Columns
     complete: bool
     asks: bool
-    _known: dict[tuple[object, ...], bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, solution: Solution) -> Candidates:
@@ -196,16 +195,11 @@ class Candidates:
 
     def impossible(self, constraints: Sequence[Constraint]) -> bool:
         """Whether no mixture meets the constraints within the tolerance."""
-        key = tuple(constraint.key for constraint in constraints)
-        if key not in self._known:
-            self._known[key] = self._fails(_loosened(constraints, self.solution.tolerance))
-        return self._known[key]
-
-    def _fails(self, constraints: Sequence[Constraint]) -> bool:
+        loose = _loosened(constraints, self.solution.tolerance)
         for _ in range(ASKED):
-            if self.broken(constraints, self._mixed(constraints)) <= MET:
+            if self.broken(loose, self._mixed(loose)) <= MET:
                 return False
-            if not self.asks or not self._helped(constraints):
+            if not self.asks or not self._helped(loose):
                 return True
         self.complete = False  # the model had helpful classifiers every time
         return True
@@ -308,11 +302,7 @@ def _clears(constraints: Sequence[Constraint]) -> bool:
 
 def _affine(constraint: Constraint) -> list[tuple[Expression, Expression | None]]:
     """Expressions that must be at most 0, and what each was multiplied by (None for nothing)."""
-    pairs: list[tuple[Expression, Expression | None]] = []
-    for part in constraint.split():
-        through = cleared(part.residual)
-        pairs.append((part.residual, None) if through is None else through)
-    return pairs
+    return [cleared(part.residual) or (part.residual, None) for part in constraint.split()]
 
 
 def _floors(constraints: Sequence[Constraint]) -> list[Constraint]:

@@ -266,8 +266,7 @@ class Game:
             self.stored = sum(snapshot.nbytes for snapshot in record.snapshots)
 
     def _wide(self, array: Array) -> Array:
-        if len(self.active) == self.record.count:
-            return np.array(array)
+        """Values of the active configurations as values of all; NaN for the others."""
         wide = np.full((*array.shape[:-1], self.record.count), np.nan)
         wide[..., self.active] = array
         return wide
@@ -277,14 +276,12 @@ class Game:
         good = self.learner.finite() & np.isfinite(self.multipliers.lam).all(axis=0)
         if good.all():
             return
-        for c in self.active[~good]:
-            self.record.diverged[int(c)] = t
+        self.record.diverged.update(dict.fromkeys(self.active[~good].tolist(), t))
         self.keep_configurations(good)
 
     def retire(self, configurations: NDArray[np.intp], t: int) -> None:
         """End the play of some configurations; their iterates stay in the record."""
-        for c in configurations:
-            self.record.retired[int(c)] = t
+        self.record.retired.update(dict.fromkeys(configurations.tolist(), t))
         self.keep_configurations(~np.isin(self.active, configurations))
 
     def keep_configurations(self, good: NDArray[np.bool_]) -> None:

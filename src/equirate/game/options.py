@@ -164,17 +164,18 @@ class Options:
         lam: Callable[[], float],
         own_steps: bool = False,
     ) -> Grid:
-        """Every combination of the settings; ``theta`` and ``lam`` compute the theorems' steps.
+        """Every combination of the settings, the last one fastest; ``theta`` and ``lam`` compute the theorems' steps.
 
         ``own_steps`` says that the model does not use step sizes of the game.
         """
-        levels = None if self.levels is None else range(len(_levels(self.levels, n_constraints)))
-        return _grid(
-            theta_step=_steps(self.theta_step, "theta_step", theta, algorithm.responds or own_steps),
-            lambda_step=_steps(self.lambda_step, "lambda_step", lam, not algorithm.multipliers.takes_steps),
-            level=levels,
-            seed=_seeds(self.seeds),
-        )
+        axes = {
+            "theta_step": _steps(self.theta_step, "theta_step", theta, algorithm.responds or own_steps),
+            "lambda_step": _steps(self.lambda_step, "lambda_step", lam, not algorithm.multipliers.takes_steps),
+            "level": range(len(_levels(self.levels, n_constraints))) or None,
+            "seed": _seeds(self.seeds),
+        }
+        used = {name: values for name, values in axes.items() if values is not None}
+        return [dict(zip(used, point, strict=True)) for point in itertools.product(*used.values())]
 
     def rules(
         self, grid: Grid, rounds: int, every: int, n_constraints: int, two_sets: bool, share: float = 1.0
@@ -204,12 +205,6 @@ def _count(value: int | None, name: str, default: int) -> int:
     if value > _MOST:
         raise AlgorithmError(f"{name} must be at most {_MOST:,}")
     return int(value)
-
-
-def _grid(**axes: Sequence[Any] | None) -> Grid:
-    """Every combination of the settings, the last axis fastest; an axis that is None is not used."""
-    used = {name: values for name, values in axes.items() if values is not None}
-    return [dict(zip(used, point, strict=True)) for point in itertools.product(*used.values())]
 
 
 def _steps(

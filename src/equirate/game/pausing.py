@@ -22,8 +22,8 @@ from .record import PER_ITERATE
 if TYPE_CHECKING:
     from .loop import Game
 
-_PACE = ("theta_rate", "lambda_rate", "slack_rate", "levels")
-_SUMS = ("residual_sum", "multiplier_sum", "lagrangian_sum", "model_sum", "dual_bound")
+_OF_GAME = ("slacks", "multipliers", "every", "stored", "theta_rate", "lambda_rate", "slack_rate", "levels")
+_OF_RECORD = ("played", "residual_sum", "multiplier_sum", "lagrangian_sum", "model_sum", "dual_bound")
 _WHEN = ("diverged", "retired", "left_domain")
 ITERATES = tuple(name for name in PER_ITERATE if name != "snapshots")
 """Lists of the record with one entry per iterate, without the model's snapshots."""
@@ -81,14 +81,9 @@ def paused(game: Game) -> dict[str, Any]:
     """State of the players and sums of the record; neither the learner nor the iterates."""
     record = game.record
     return {
-        "slacks": packed(game.slacks),
-        "multipliers": packed(game.multipliers),
         "active": game.active,
-        "every": game.every,
-        "stored": game.stored,
-        "played": record.played,
-        **{name: getattr(game, name) for name in _PACE},
-        **{name: getattr(record, name) for name in _SUMS},
+        **{name: packed(getattr(game, name)) for name in _OF_GAME},
+        **{name: packed(getattr(record, name)) for name in _OF_RECORD},
         **{name: [list(pair) for pair in getattr(record, name).items()] for name in _WHEN},
     }
 
@@ -102,13 +97,10 @@ def resume(game: Game, state: Mapping[str, Any], record: Mapping[str, list[Any]]
     """Restore players and record; the caller restores the learner and the snapshots."""
     if len(state["active"]) < len(game.active):
         game.keep_configurations(np.isin(game.active, state["active"]))
-    game.slacks = unpacked(state["slacks"], game.slacks)
-    game.multipliers = unpacked(state["multipliers"], game.multipliers)
-    game.every, game.stored, game.record.played = state["every"], state["stored"], state["played"]
-    for name in _PACE:
-        setattr(game, name, state[name])
-    for name in _SUMS:
-        setattr(game.record, name, state[name])
+    for name in _OF_GAME:
+        setattr(game, name, unpacked(state[name], getattr(game, name)))
+    for name in _OF_RECORD:
+        setattr(game.record, name, unpacked(state[name], None))
     for name in _WHEN:
         setattr(game.record, name, {int(c): int(t) for c, t in state[name]})
     for name in ITERATES:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,16 +20,6 @@ OFTEN = 0.2
 """Seconds between two updates in place."""
 MEASURED = 1.0
 """Seconds of rounds after which the remaining time is shown: the first rounds take longer than others."""
-
-
-class Writer(Protocol):
-    """Where progress is shown."""
-
-    def show(self, text: str) -> None:
-        """Show the newest line instead of the previous one."""
-
-    def end(self) -> None:
-        """Keep the newest line as it is."""
 
 
 class Terminal:
@@ -86,6 +76,10 @@ class Log:
         if self.pending:
             print(self.pending, file=sys.stderr, flush=True)
         self.pending = ""
+
+
+Writer = Terminal | Notebook | Log
+"""Where progress is shown: `show` replaces the line before, and `end` keeps the newest one."""
 
 
 def writer() -> Writer:

@@ -182,9 +182,8 @@ class Solution:
         record, configurations = self.play.record, len(self.play.configurations)
         shape = (len(record.rounds), configurations)
         objective, violation = np.full(shape, np.nan), np.full(shape, np.nan)
-        played = self.columns.where(self.columns.source == Source.PLAYED)
-        where = (played.handle[:, 0], played.configuration)
-        minimised, violations = self.values(played.rates, played.losses)
+        where = (self.columns.handle[:, 0], self.columns.configuration)
+        minimised, violations = self.values(self.columns.rates, self.columns.losses)
         objective[where], violation[where] = self.sign * minimised, largest(violations)
         return {
             "round": np.array(record.rounds),
@@ -444,7 +443,8 @@ class Solution:
             return self._polished
         if not gap >= 0 or (time_limit is not None and not time_limit >= 0):
             raise AlgorithmError(f"gap and time_limit must not be negative; got gap={gap!r}, time_limit={time_limit!r}")
-        return self._polish(self._of(configuration), _search(gap, time_limit))
+        search = Search(gap, time_limit, PROGRAMMES if time_limit is None else None)
+        return self._polish(self._of(configuration), None if time_limit == 0 else search)
 
     @cached_property
     def _polished(self) -> Classifier:
@@ -472,7 +472,7 @@ class Solution:
         int
             The position of a configuration.
         """
-        alive = np.unique(self.columns.configuration[self.columns.source == Source.PLAYED]).tolist()
+        alive = np.unique(self.columns.configuration).tolist()
         parts = [(self.columns.where(chosen), weights) for chosen, weights in map(self._shares, alive)]
         mixed = [np.stack([getattr(part, name) @ w for part, w in parts], axis=1) for name in ("rates", "losses")]
         mixtures = Columns.of(mixed[0], Source.PLAYED).measured(*mixed)
@@ -552,10 +552,3 @@ class Solution:
             f"<Solution: {self.algorithm.name}, {self.rounds} {'passes' if self.play is None else 'rounds'}, "
             f"{len(self.columns)} columns>\n{self.status}"
         )
-
-
-def _search(gap: float, time_limit: float | None) -> Search | None:
-    """Limits of the search; None for a local optimum."""
-    if time_limit == 0:
-        return None
-    return Search(gap, time_limit, PROGRAMMES if time_limit is None else None)

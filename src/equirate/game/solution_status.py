@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..mixtures import Columns, Search, Source, best
 from .infeasible import Conflict, conflict_of
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from .classifiers import Classifier
     from .solution import Solution
 
-Array = NDArray[np.float64]
 PROGRAMMES = 600
 """Largest number of linear programmes for polishing without a time limit: up to about two seconds."""
 
@@ -31,6 +29,7 @@ def status_of_solution(solution: Solution) -> Status:
     feasible = violation <= solution.tolerance
     bound, over = _bound(solution, mixture) if feasible else (None, None)
     conflict = None if feasible else conflict_of(solution)
+    lambda_regret, theta_regret = _regrets(solution)
     record = Record(0) if solution.play is None else solution.play.record
     return Status(
         objective=objective,
@@ -41,8 +40,8 @@ def status_of_solution(solution: Solution) -> Status:
         bound=bound,
         bound_over=over,
         gap=None if bound is None else solution.sign * (objective - bound),
-        lambda_regret=_lambda_regret(solution),
-        theta_regret=_theta_regret(solution),
+        lambda_regret=lambda_regret,
+        theta_regret=theta_regret,
         rounds=solution.rounds,
         interrupted=solution.interrupted,
         diverged=tuple(sorted(record.diverged)),
@@ -90,40 +89,25 @@ def list_bound(solution: Solution) -> float | None:
     return best(solution.judge, columns, Search(programmes=PROGRAMMES)).bound
 
 
-def _rounds_of(solution: Solution, configuration: int) -> int:
-    dropped = solution.record.diverged.get(configuration)  # before it played that round
-    return solution.record.played if dropped is None else dropped - 1
-
-
-def _lambda_regret(solution: Solution) -> float | None:
-    """Average regret of the multipliers against the best fixed choice, for the best configuration."""
-    player = solution.algorithm.multipliers
-    if solution.play is None or not player.has_regret:
-        return None
-    record = solution.play.record
-    c = solution.best_configuration()
-    top = record.residual_sum[1:, c].max(initial=0.0)
-    regret = record.residual_sum[0, c] + player.most * top - record.lagrangian_sum[c]
-    return _finite(regret / _rounds_of(solution, c))
-
-
-def _theta_regret(solution: Solution) -> float | None:
-    """Average regret of the model against the best fixed classifier, for the best configuration."""
+def _regrets(solution: Solution) -> tuple[float | None, float | None]:
+    """Average regrets of multipliers and model against the best fixed choices, for the best configuration."""
     if solution.play is None:
-        return None
+        return None, None
     table, record, c = solution.play.table, solution.play.record, solution.best_configuration()
+    rounds = record.diverged.get(c, record.played + 1) - 1  # it diverged before it played that round
+    player, of_multipliers = solution.algorithm.multipliers, None
+    if player.has_regret:
+        top = record.residual_sum[1:, c].max(initial=0.0)
+        regret = record.residual_sum[0, c] + player.most * top - record.lagrangian_sum[c]
+        of_multipliers = _finite(regret / rounds)
     direct = len(table.program.rows) > table.program.n_multipliers
     # In these cases, the record does not sum up all parts of the Lagrangian.
     if direct or table.program.has_losses or solution.play.rules.levels is not None:
-        return None
-    average = record.multiplier_sum[:, c] / _rounds_of(solution, c)
-    every = solution.learner.every_sum()
-    if every is not None:
-        rows = table.rows(every)
-    else:
-        rates = record.columns().rates
-        rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
-    return _finite(record.model_sum[c] / _rounds_of(solution, c) - (average @ rows).min())
+        return of_multipliers, None
+    every, columns = solution.learner.every_sum(), record.columns()
+    rows = table.rows_from_rates(columns.rates, columns.losses) if every is None else table.rows(every)
+    least = (record.multiplier_sum[:, c] / rounds @ rows).min()
+    return of_multipliers, _finite(record.model_sum[c] / rounds - least)
 
 
 def _advice(solution: Solution, feasible: bool, best: Classifier, conflict: Conflict | None) -> list[str]:

@@ -16,7 +16,7 @@ from .._core.peers import all_processes
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import as_given, stacked
-from ..data.labels import Classes, many_classes
+from ..data.labels import many_classes
 from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
 from ..models.contract import Model, check_shared_rows
@@ -35,7 +35,7 @@ from .progress import ProgressLine
 from .record import Record, Start
 from .solution import Play, Solution
 from .solution_status import rounds_played
-from .theory import damped_steps, theory_lambda, theory_radius, theory_theta
+from .theory import damped_steps, residual_bounds, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
 
@@ -226,7 +226,7 @@ def solve_on(
         chosen,
         program.n_constraints,
         lambda: theory_theta(table, chosen, model, rounds, sample.X),
-        lambda: theory_lambda(table, chosen, rounds),
+        lambda: chosen.multipliers.theory_rate(residual_bounds(table), program.n_constraints, rounds),
         can.own_steps,
     )
     share = 1.0 if chosen.responds else pace.share
@@ -270,11 +270,6 @@ def _watch(progress: Any) -> Watch | None:
     return lambda generations: progress(generations[0].stages[-1])
 
 
-def _classes_of(sample: Sample) -> Classes | None:
-    """The classes of a sample, if there are more than two."""
-    return sample.examples.classes if len(sample.examples.classes) > 2 else None
-
-
 def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
     """Training and referee data as one sample with the referee's weights, and the weights to train with.
 
@@ -282,7 +277,8 @@ def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Arr
     """
     if not isinstance(referee, (tuple, list)) or not 2 <= len(referee) <= 4:
         raise AlgorithmError("referee must be (X, y), (X, y, attributes) or (X, y, attributes, sample_weight)")
-    other = Sample.of(*referee, two_classes=True, classes=_classes_of(sample))
+    classes = sample.examples.classes
+    other = Sample.of(*referee, two_classes=True, classes=classes if len(classes) > 2 else None)
     first, second = (as_given(one.X, len(one)) for one in (sample, other))
     if first.shape[1:] != second.shape[1:]:
         wrong, right = (X.shape[1] if X.ndim == 2 else X.shape[1:] for X in (second, first))
@@ -293,7 +289,7 @@ def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Arr
     }
     weights = np.concatenate([np.zeros(len(one)), two.weights])
     labels = np.concatenate([one.labels, two.labels])
-    examples = Examples(labels, weights, columns, one.categories, shared=one.shared, classes=one.classes)
+    examples = Examples(labels, weights, columns, one.categories, shared=one.shared, classes=classes)
     return Sample(stacked(first, second), examples, sample.names), np.concatenate([one.weights, np.zeros(len(two))])
 
 

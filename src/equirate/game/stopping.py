@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..game.loop import Moment
-from ..game.progress import ProgressLine
 from ..mixtures import PENALTY, Cut, best_priced, shrunk_cost, values
-
-Array = NDArray[np.float64]
+from .loop import Moment
+from .progress import ProgressLine
 
 
 @dataclass(eq=False)
@@ -95,9 +93,9 @@ class LevelPlateaus(Watch):
         done = []
         for k in np.unique(of[moment.active]):
             value = shrunk_cost(objective, violations - levels[:, [k]])
-            better = value < self.best.get(k, np.inf) - self.tolerance
-            self.stale[k] = 0 if better else self.stale.get(k, 0) + 1
-            self.best[k] = min(self.best.get(k, np.inf), value)
+            best = self.best.get(k, np.inf)
+            self.stale[k] = 0 if value < best - self.tolerance else self.stale.get(k, 0) + 1
+            self.best[k] = min(best, value)
             if self.stale[k] >= self.patience:
                 done.append(k)
         return moment.active[np.isin(of[moment.active], done)]

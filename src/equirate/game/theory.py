@@ -9,6 +9,7 @@ box of reachable values.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,12 @@ def _steepest(table: Table, group: AtomGroup) -> Array:
     """Largest |slope| of every argument (arguments, atoms), which is attained at a corner of the box."""
     lo, hi = table.lo[group.slacks], table.hi[group.slacks]
     steepest = np.zeros(lo.shape)
-    for k in range(len(lo)):
-        for end in (lo, hi):
-            for others in (lo, hi):
-                point = others.copy()
-                point[k] = end[k]
-                with np.errstate(all="ignore"):
-                    slope = np.abs(group.form.gradient(point[..., None])[k, ..., 0])
-                steepest[k] = np.fmax(steepest[k], slope)
+    for k, end, others in itertools.product(range(len(lo)), (lo, hi), (lo, hi)):
+        point = others.copy()
+        point[k] = end[k]
+        with np.errstate(all="ignore"):
+            slope = np.abs(group.form.gradient(point[..., None])[k, ..., 0])
+        steepest[k] = np.fmax(steepest[k], slope)
     return steepest
 
 
@@ -66,7 +65,10 @@ def row_ranges(table: Table) -> tuple[Array, Array]:
 
 
 def residual_bounds(table: Table) -> Array:
-    """Bound on every residual that a multiplier sees: constraints, then couplings."""
+    """Bound on every residual that a multiplier sees, as of the true rates: constraints, then couplings.
+
+    Surrogate rates are not bounded: multipliers that see them get the step size for the true rates.
+    """
     low, high = row_ranges(table)
     sense = table.sense[table.couplings]
     slacks = np.sort(np.stack([sense * table.lo, sense * table.hi]), axis=0)
@@ -93,14 +95,6 @@ def theory_radius(table: Table, algorithm: Algorithm, rounds: int, margin: float
         )
     low, high = row_ranges(table)
     return 2 * (objective + (L + 1) * float(high[0] - low[0]) / margin)
-
-
-def theory_lambda(table: Table, algorithm: Algorithm, rounds: int) -> float:
-    """The step size of the player's own theorem (its ``theory_rate``), from the bounds on the residuals that it sees.
-
-    Multipliers that see surrogate rates get the step size for the true rates: surrogate rates are not bounded.
-    """
-    return algorithm.multipliers.theory_rate(residual_bounds(table), table.program.n_constraints, rounds)
 
 
 def damped_steps(table: Table, pace: Pace, learns_couplings: bool) -> Damped:

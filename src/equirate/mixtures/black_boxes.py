@@ -12,13 +12,13 @@ three arguments make this a small search (monotonic optimisation), whatever the 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from ..problem.table import Table
+from .programme import judged
 
 Array = NDArray[np.float64]
 
@@ -57,21 +57,13 @@ def _undominated(rows: Array) -> NDArray[np.intp]:
     return np.sort(first[~np.array(worse)])
 
 
-@dataclass(frozen=True, order=True)
-class _Box:
-    """A box of arguments between two corners, its bound, and the mixture that attains the bound."""
-
-    bound: float
-    number: int
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    mixture: tuple[float, ...]
+_Box = tuple[float, int, Array, Array, Array]
+"""A box of arguments: its bound, its number, its two corners, and the mixture that attains the bound."""
 
 
 class _Search:
     def __init__(self, table: Table, rows: Array) -> None:
         self.table, self.rows = table, rows
-        self.constraints = table.constraints
         self.arguments = rows[table.couplings]
         self.sense = table.sense[table.couplings]
         free = np.flatnonzero(np.ptp(self.arguments, axis=1) > _ROUNDING)
@@ -88,10 +80,10 @@ class _Search:
         boxes: list[_Box] = []
         self.add(boxes, self.arguments.min(axis=1), self.arguments.max(axis=1))
         while boxes and self.count < MOST_NODES:
-            box = heapq.heappop(boxes)
-            if box.bound > self.value - TOLERANCE * (1 + abs(self.value)):
+            bound, _, low, high, mixture = heapq.heappop(boxes)
+            if bound > self.value - TOLERANCE * (1 + abs(self.value)):
                 break
-            low, high, at = np.array(box.low), np.array(box.high), self.arguments @ np.array(box.mixture)
+            at = self.arguments @ mixture
             k = self.steepest(low, at)
             middle = (low[k] + min(max(at[k], low[k]), high[k])) / 2
             below, above = high.copy(), low.copy()
@@ -112,7 +104,7 @@ class _Search:
         if merit < self.value:
             self.best, self.value = mixture, merit
         if bound < self.value:
-            heapq.heappush(boxes, _Box(bound, self.count, tuple(least), tuple(high), tuple(mixture)))
+            heapq.heappush(boxes, (bound, self.count, least, high, mixture))
 
     def tightened(self, low: Array, high: Array) -> Array | None:
         """Lower bounds of the arguments given ``high``, from the hulls of pairs; None if the box is empty."""
@@ -126,8 +118,8 @@ class _Search:
     def relaxed(self, low: Array, high: Array) -> tuple[float, Array] | None:
         """The programme with every black box at its smallest value over the box."""
         atoms = _finite(self.atoms(low))
-        limited = self.rows[self.constraints]
-        room = -self.table.atom_weights[self.constraints] @ atoms
+        constraints = self.table.constraints
+        limited, room = self.rows[constraints], -self.table.atom_weights[constraints] @ atoms
         A = np.vstack([np.hstack([limited, -np.ones((len(limited), 1))]), np.pad(self.arguments, ((0, 0), (0, 1)))])
         cost = np.append(self.rows[0] + _LEAN * self.arguments.sum(0), PENALTY)
         result = linprog(cost, A, np.concatenate([room, high + _ROUNDING]), self.ones, [1.0], method="highs")
@@ -145,19 +137,18 @@ class _Search:
 
     def merit(self, mixture: Array) -> float:
         """Objective + `PENALTY` * largest violation of a mixture; infinite where a black box is not defined."""
-        atoms = self.atoms(self.arguments @ mixture + _ROUNDING)
-        if np.isnan(atoms).any():
-            return np.inf
-        violations = self.rows[self.constraints] @ mixture + self.table.atom_weights[self.constraints] @ atoms
-        objective = float(self.rows[0] @ mixture + self.table.atom_weights[0] @ atoms)
-        return objective + PENALTY * max(float(violations.max(initial=0.0)), 0.0)
+        signed = self.rows @ mixture
+        signed[self.table.couplings] += _ROUNDING
+        objective, violation = judged(self.table, signed)
+        merit = objective + PENALTY * violation
+        return np.inf if np.isnan(merit) else merit
 
     def steepest(self, low: Array, at: Array) -> int:
         """The argument whose distance from the lower corner loosens the bound most."""
-        ways = np.tile(low, (len(low), 1)).T
+        ways = np.tile(low, (len(low), 1))
         np.fill_diagonal(ways, np.maximum(at, low))
         weight = self.table.atom_weights.sum(axis=0)
-        gains = np.array([weight @ (_finite(self.atoms(way)) - _finite(self.atoms(low))) for way in ways.T])
+        gains = np.array([weight @ (_finite(self.atoms(way)) - _finite(self.atoms(low))) for way in ways])
         # Where the function is flat at the corner and not at the mixture, the widest side is split.
         width = np.maximum(at - low, 0.0)
         return int(np.argmax(gains)) if gains.max() > 1e-9 else int(np.argmax(width))

@@ -87,15 +87,12 @@ class Effort:
 
 @dataclass(order=True)
 class _Node:
-    """A box with its bound, and where to split it."""
+    """A box with its bound, and the halves that it is split into."""
 
     bound: float
     number: int
     box: Box = field(compare=False)
-    weights: Array = field(compare=False)
-    ratio: int = field(compare=False)
-    on_value: bool = field(compare=False)
-    point: float = field(compare=False)
+    halves: tuple[Box, Box] = field(compare=False)
     shrinking: bool = field(compare=False)
     """Whether to tighten the box again, or its halves."""
 
@@ -105,41 +102,24 @@ def best(columns: MixtureProgramme, start: Array, room: float | None, effort: Ef
     root = root_box(columns)
     if root is None:
         return ConvexSolution(start, _value(columns, start, room), -np.inf)
-    if len(columns.ratios) <= MOST_RATIOS:
-        return _Branching(columns, start, room, effort, root).run()
-    return _from_many_starts(columns, start, room, effort, root)
-
-
-def _from_many_starts(
-    columns: MixtureProgramme, start: Array, room: float | None, effort: Effort, root: Box
-) -> ConvexSolution:
-    """Local optima from the relaxation's mixture and from random ones; the bound is the relaxation's."""
     search = _Branching(columns, start, room, effort, root)
-    search.keep(search.bound(root, -np.inf, shrinking=False))
-    rng = np.random.default_rng(0)
-    for _ in range(STARTS):
-        if effort.over:
-            break
-        mixture = np.zeros(columns.n)
-        np.add.at(mixture, rng.integers(columns.n, size=3), rng.dirichlet(np.ones(3)))
-        search.offer(local(columns, mixture, 20, 1e-6))
-    return search.result()
+    return search.run() if len(columns.ratios) <= MOST_RATIOS else search.run_from_many_starts()
 
 
 def root_box(columns: MixtureProgramme) -> Box | None:
     """The box of all denominators at or above their floors, and of the ratios' values; None if one has no column."""
-    box = Box(*(np.zeros(len(columns.ratios)) for _ in range(4)))
+    low, high = np.zeros((2, len(columns.ratios))), np.zeros((2, len(columns.ratios)))
     for m, ratio in enumerate(columns.ratios):
         N, D = ratio.numerator, ratio.denominator
         enough = ratio.floor <= D
         if not enough.any():
             return None
-        box.d_lo[m], box.d_hi[m] = max(ratio.floor, D.min()), D.max()
+        low[0, m], high[0, m] = max(ratio.floor, D.min()), D.max()
         # N <= a D + b in every column, so N / D <= a + b / floor for every mixture; and likewise from below.
         values = N[enough] / D[enough]
-        box.z_hi[m] = values.max() + max((N - values.max() * D).max(), 0.0) / box.d_lo[m]
-        box.z_lo[m] = values.min() + min((N - values.min() * D).min(), 0.0) / box.d_lo[m]
-    return box
+        high[1, m] = values.max() + max((N - values.max() * D).max(), 0.0) / low[0, m]
+        low[1, m] = values.min() + min((N - values.min() * D).min(), 0.0) / low[0, m]
+    return Box(low, high)
 
 
 def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
@@ -160,7 +140,7 @@ class _Branching:
         self.open: list[_Node] = []
         self.closed = np.inf
         self.bounded = 0
-        self.spans = np.maximum(root.d_hi - root.d_lo, 1e-12), np.maximum(root.z_hi - root.z_lo, 1e-12)
+        self.spans = np.maximum(root.high - root.low, 1e-12)
 
     def run(self) -> ConvexSolution:
         """Tighten the root box while that shortens it, then branch until the gap is closed or a limit is reached."""
@@ -172,9 +152,21 @@ class _Branching:
         self.keep(node)
         while self.open and self.open[0].bound < self.enough and not self.effort.over:
             node = heapq.heappop(self.open)
-            for box in node.box.split(node.ratio, node.on_value, node.point):
+            for box in node.halves:
                 half = self.bound(box, node.bound, shrinking=False)
                 self.keep(self.tightened(half) if half is not None and node.shrinking else half)
+        return self.result()
+
+    def run_from_many_starts(self) -> ConvexSolution:
+        """Find local optima from the relaxation's mixture and from random ones; the bound is the relaxation's."""
+        self.keep(self.bound(self.root, -np.inf, shrinking=False))
+        rng = np.random.default_rng(0)
+        for _ in range(STARTS):
+            if self.effort.over:
+                break
+            mixture = np.zeros(self.columns.n)
+            np.add.at(mixture, rng.integers(self.columns.n, size=3), rng.dirichlet(np.ones(3)))
+            self.offer(local(self.columns, mixture, 20, 1e-6))
         return self.result()
 
     def keep(self, node: _Node | None) -> None:
@@ -229,7 +221,7 @@ class _Branching:
         if lower >= self.enough:
             self.closed = min(self.closed, lower)
             return None
-        return self._node(box, last[0], last[1], lower, shrinking)
+        return self._node(box, last[1], lower, shrinking)
 
     def offer(self, mu: Array) -> None:
         """Keep the mixture if it is better than the best one so far."""
@@ -237,16 +229,15 @@ class _Branching:
         if value < self.value:
             self.weights, self.value = mu, value
 
-    def _node(self, box: Box, mu: Array, others: Array, lower: float, shrinking: bool) -> _Node:
+    def _node(self, box: Box, others: Array, lower: float, shrinking: bool) -> _Node:
         """Split at the ratio that is furthest from its value, along the longer side of its box, near the solution."""
         columns = self.columns
         D = np.array([others[ratio.bottom] for ratio in columns.ratios])
         N = np.array([others[ratio.top] for ratio in columns.ratios])
         z = others[columns.v + 1 :]
         m = int(np.argmax(np.abs(z - N / D)))
-        wide_d, wide_z = (box.d_hi - box.d_lo)[m] / self.spans[0][m], (box.z_hi - box.z_lo)[m] / self.spans[1][m]
-        on_value = bool(wide_z > wide_d)
-        lo, hi = (box.z_lo[m], box.z_hi[m]) if on_value else (box.d_lo[m], box.d_hi[m])
-        current = N[m] / D[m] if on_value else D[m]
+        side = int(np.argmax((box.high - box.low)[:, m] / self.spans[:, m]))
+        lo, hi = box.low[side, m], box.high[side, m]
+        current = N[m] / D[m] if side else D[m]
         point = float(np.clip(0.5 * current + 0.25 * (lo + hi), lo + 0.1 * (hi - lo), hi - 0.1 * (hi - lo)))
-        return _Node(lower, self.bounded, box, mu, m, on_value, point, shrinking)
+        return _Node(lower, self.bounded, box, box.split(side, m, point), shrinking)

@@ -73,7 +73,6 @@ class Columns:
     def where(self, chosen: Index) -> Columns:
         """Some of the columns, by a mask or by their indices."""
         place = np.asarray(chosen)
-        place = np.flatnonzero(place) if place.dtype == bool else place.astype(np.intp)
         return Columns(
             self.rates[:, place], self.losses[:, place], self.source[place], self.handle[place],
             self.configuration[place],

@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 Array = NDArray[np.float64]
 
@@ -106,8 +108,6 @@ class Programme:
         Returns the index of the first of them, for `set` and `limit`.
         """
         first = len(self._scale)
-        if not len(limits):
-            return first - 1
         scale = np.abs(others).max(axis=1)
         scale = np.maximum(scale if columns is None else np.maximum(scale, np.abs(columns).max(axis=1)), 1e-12)
         scaled = None if columns is None else columns / scale[:, None]
@@ -118,10 +118,11 @@ class Programme:
         return first - 1
 
     def extend(self, columns: Array) -> None:
-        """Add columns (coefficients of the initial rows), which join at once; their cost is 0 until the next `aim`."""
+        """Add columns (coefficients of the initial rows), which join at once; their cost is 0 until the next `aim`.
+
+        Rows that were added later must have no coefficients of columns.
+        """
         count = columns.shape[1]
-        if len(self._where) > len(columns):  # rows that were added later have coefficients of columns
-            raise ValueError("columns can only be added to a programme whose later rows leave them out")
         scaled = columns / self._scale[self._where][:, None]
         self._scaled = np.concatenate([self._scaled, scaled], axis=1)
         self.objective = np.concatenate([self.objective, np.zeros(count)])
@@ -276,20 +277,24 @@ def _solver() -> Any:
     return solver
 
 
-def best_distribution(objective: Array, columns: Array, limits: Array) -> Array | None:
+def solve_over_simplex(
+    objective: Array, columns: Array, limits: Array, active: NDArray[np.intp] | None = None
+) -> Solved | None:
     """A basic solution of min objective . mu with columns mu <= limits over the simplex; None if there is none.
+
+    ``active`` are columns to begin with, by default the best one in every row.
 
     Examples
     --------
-    >>> best_distribution(np.array([0.0, 1.0]), np.array([[0.3, -0.1]]), np.zeros(1)).round(6).tolist()
+    >>> solve_over_simplex(np.array([0.0, 1.0]), np.array([[0.3, -0.1]]), np.zeros(1)).weights.round(6).tolist()
     [0.25, 0.75]
     """
     nothing = np.zeros((len(columns), 0))
-    active = _extremes(objective, columns)
+    if active is None:
+        active = np.union1d(np.argmin(objective), np.argmin(columns, axis=1))
     programme = Programme(columns, nothing, limits, np.zeros((0, 2)), active, deferred=len(limits))
     programme.aim(objective, np.zeros(0))
-    solved = programme.solve()
-    return None if solved is None else solved.weights
+    return programme.solve()
 
 
 def basic_shares(costs: Array, coefficients: Array, values: Array) -> Array | None:
@@ -311,25 +316,13 @@ def basic_shares(costs: Array, coefficients: Array, values: Array) -> Array | No
     [[0, 1], [1, 0]]
     """
     rows, groups, members = coefficients.shape
-    solver, count = _solver(), groups * members
-    totals = np.concatenate([values, np.ones(groups)])
-    solver.addRows(len(totals), totals, totals, 0, np.zeros(len(totals), np.int32), _NONE, np.zeros(0))
-    entries = np.concatenate([coefficients.reshape(rows, count), np.ones((1, count))]).T
-    places = np.tile(np.arange(rows + 1, dtype=np.int32), (count, 1))
-    places[:, -1] += np.repeat(np.arange(groups, dtype=np.int32), members)
-    starts = np.arange(count, dtype=np.int32) * (rows + 1)
-    solver.addCols(
-        count, costs.ravel(), np.zeros(count), np.ones(count), entries.size, starts, places.ravel(), entries.ravel()
-    )
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return None
-    return np.array(solver.getSolution().col_value).reshape(groups, members)
-
-
-def _extremes(objective: Array, columns: Array) -> NDArray[np.intp]:
-    """The best column in every row."""
-    return np.unique(np.concatenate([[np.argmin(objective)], np.argmin(columns, axis=1)]).astype(np.intp))
+    totals = sp.kron(sp.eye_array(groups), np.ones((1, members)))
+    # Any: the type hints of linprog know neither sparse arrays nor that a solved programme has a solution.
+    equations: Any = sp.vstack([sp.csr_array(coefficients.reshape(rows, -1)), totals])
+    right = np.concatenate([values, np.ones(groups)])
+    exactly: Any = {"presolve": False, "primal_feasibility_tolerance": FEASIBLE, "dual_feasibility_tolerance": FEASIBLE}
+    solved: Any = linprog(costs.ravel(), A_eq=equations, b_eq=right, bounds=(0, 1), method="highs-ds", options=exactly)
+    return solved.x.reshape(groups, members) if solved.success else None
 
 
 def distribution(x: Array) -> Array:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .programme import Cut, MixtureProgramme
+from .programme import Cut, MixtureProgramme, judged, violations_at
 
 Array = NDArray[np.float64]
 
@@ -80,36 +80,31 @@ class MarginProgramme(MixtureProgramme):
     def __init__(self, table: Table, rows: Array, cuts: list[Cut], start: Array, margins: Margins) -> None:
         self.margins = margins
         rows = rows.copy()
-        rows[1 : 1 + table.program.n_constraints] += margins.fixed[:, None]
+        rows[table.constraints] += margins.fixed[:, None]
         super().__init__(table, rows, cuts, start)
         for mu in (start, *margins.near):
             self._cut(mu, np.arange(self.j))
 
     def judge(self, mu: Array) -> tuple[float, float]:
         """Objective, and largest violation with the margins (at least 0)."""
-        values, rows = self.at(mu)[1], slice(1, 1 + self.j)
-        objective = float(self.rows[0] @ mu + self.table.atom_weights[0] @ values)
-        kept = self.rows[rows] @ mu + self.table.atom_weights[rows] @ values + self._reach(mu)
-        return objective, max(float(kept.max()) - EXACT, 0.0)
-
-    def _reach(self, mu: Array) -> Array:
-        return self.margins.factor * self.margins.errors(mu)
+        signed = self.rows @ mu
+        signed[self.table.constraints] += self.margins.factor * self.margins.errors(mu)
+        objective, violation = judged(self.table, signed)
+        return objective, max(violation - EXACT, 0.0)
 
     def solve(self) -> tuple[Array, Array, float] | None:
         """Solve, and cut the standard errors that the programme underestimates."""
         solved = super().solve()
         for _ in range(_CUTS):
-            if solved is None or not self._tighten(solved[0], solved[1]):
+            if solved is None:
+                break
+            mu, others, _ = solved
+            without = violations_at(self.table, self.rows @ mu, others[self.s : self.v])
+            missing = without + self.margins.factor * self.margins.errors(mu) - others[self.v]
+            if not self._cut(mu, np.flatnonzero(missing > EXACT / 2)):
                 break
             solved = super().solve()
         return solved
-
-    def _tighten(self, mu: Array, others: Array) -> bool:
-        """Cut the standard errors that the programme underestimates at a mixture; whether there were any."""
-        rows = slice(1, 1 + self.j)
-        atoms = self.table.atom_weights[rows] @ others[self.s : self.v]
-        kept = self.rows[rows] @ mu + atoms + self._reach(mu) - others[self.v]
-        return self._cut(mu, np.flatnonzero(kept > EXACT / 2))
 
     def _cut(self, mu: Array, chosen: NDArray[np.intp]) -> bool:
         """Cut the standard errors of some constraints at a mixture."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .linear import FEASIBLE, Programme
+from .linear import FEASIBLE, solve_over_simplex
 from .programme import MixtureProgramme
 from .ratios import PENALTY
 
@@ -75,11 +75,7 @@ def black_box_prices(table: Table, rows: Array, mu: Array) -> list[Array]:
         offset = rows[: 1 + j] @ mu + value - G @ (rows @ mu)
         linear = G @ rows
         violation = max(float((offset + linear @ mu)[1:].max(initial=0.0)), 0.0)
-        programme = Programme(
-            linear[1:], np.zeros((j, 0)), violation + FEASIBLE - offset[1:], np.zeros((0, 2)), np.flatnonzero(mu)
-        )
-        programme.aim(linear[0], np.zeros(0))
-        solved = programme.solve()
+        solved = solve_over_simplex(linear[0], linear[1:], violation + FEASIBLE - offset[1:], np.flatnonzero(mu))
         lam = np.zeros(j) if solved is None else -solved.duals[:j]
         prices.append(G[0] + lam @ G[1:])
     return prices

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .linear import FEASIBLE, Programme, best_distribution
+from .linear import FEASIBLE, Programme, solve_over_simplex
 
 Array = NDArray[np.float64]
 
@@ -60,23 +60,20 @@ class Ratio:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Bounds of the denominators and of the values of all ratios."""
+    """Bounds of all ratios (2, ratios): of their denominators, then of their values."""
 
-    d_lo: Array
-    d_hi: Array
-    z_lo: Array
-    z_hi: Array
+    low: Array
+    high: Array
 
-    def split(self, m: int, on_value: bool, at: float) -> tuple[Box, Box]:
-        """Two parts, split at a denominator or at a ratio's value."""
-        lo, hi = ("z_lo", "z_hi") if on_value else ("d_lo", "d_hi")
-        below, above = getattr(self, hi).copy(), getattr(self, lo).copy()
-        below[m] = above[m] = at
-        return replace(self, **{hi: below}), replace(self, **{lo: above})
+    def split(self, side: int, m: int, at: float) -> tuple[Box, Box]:
+        """Two parts, split at a ratio's denominator (side 0) or value (side 1)."""
+        below, above = self.high.copy(), self.low.copy()
+        below[side, m] = above[side, m] = at
+        return Box(self.low, below), Box(above, self.high)
 
     def side_lost(self, outer: Box) -> float:
         """The largest fraction by which a side is shorter than in ``outer``."""
-        before, after = (np.stack([box.d_hi - box.d_lo, box.z_hi - box.z_lo]) for box in (outer, self))
+        before, after = outer.high - outer.low, self.high - self.low
         return float(np.max((before - after)[before > 0] / before[before > 0], initial=0.0))
 
 
@@ -242,7 +239,7 @@ class MixtureProgramme:
             for _, sign in ratio.atoms:
                 self._link(row, m, top=0.0, bottom=0.0, value=sign, limit=0.0)
                 row += 1
-            d_lo, d_hi, z_lo, z_hi = (float(part[m]) for part in (box.d_lo, box.d_hi, box.z_lo, box.z_hi))
+            (d_lo, z_lo), (d_hi, z_hi) = box.low[:, m].tolist(), box.high[:, m].tolist()
             programme.bound(ratio.bottom, d_lo, d_hi)
             programme.bound(self.v + 1 + m, z_lo, z_hi)
             # N >= z' D + z d' - z' d' at the corners (lo, lo), (hi, hi); N <= the same at (lo, hi), (hi, lo).
@@ -358,9 +355,9 @@ def basic(rows: Array, mu: Array) -> Array:
     if len(support) == 1:
         return mu
     part = rows[:, support]
-    solution = best_distribution(part.sum(0), part, part @ mu[support] + 1e-12)
-    if solution is None:
+    solved = solve_over_simplex(part.sum(0), part, part @ mu[support] + 1e-12)
+    if solved is None:
         return mu
     result = np.zeros_like(mu)
-    result[support] = solution
+    result[support] = solved.weights
     return result

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .linear import FEASIBLE, Programme, best_distribution
+from .linear import FEASIBLE, Programme, solve_over_simplex
 
 Array = NDArray[np.float64]
 
@@ -123,7 +123,7 @@ def _smallest_violation(V: Array) -> float:
 def _within(f: Array, V: Array, slack: float) -> Array:
     """The best mixture with violations of at most ``slack``, plus a tolerance that grows until there is a solution."""
     for room in (1e-12, 2 * FEASIBLE, 1e-7, 1e-6):  # rounding alone can violate a constraint by 1e-16
-        weights = best_distribution(f, V, np.full(len(V), slack + room))
-        if weights is not None:
-            return weights
+        solved = solve_over_simplex(f, V, np.full(len(V), slack + room))
+        if solved is not None:
+            return solved.weights
     raise RuntimeError("the programme over columns failed although its smallest violation is known")

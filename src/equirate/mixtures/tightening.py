@@ -13,12 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .linear import FEASIBLE
 from .programme import Box, MixtureProgramme
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 10 * FEASIBLE
 """Each end is moved outwards by this, because a programme is exact only up to its tolerance."""
@@ -45,21 +42,21 @@ def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Bo
         None if the programme has no solution.
     """
     others = np.array([[ratio.bottom for ratio in columns.ratios], columns.v + 1 + np.arange(len(columns.ratios))])
-    low, high = np.stack([box.d_lo, box.z_lo]), np.stack([box.d_hi, box.z_hi])
+    low, high = box.low.copy(), box.high.copy()
     near = _NEAR * (high - low) + _ROUNDING
     reached_low, reached_high = np.zeros(low.shape, dtype=bool), np.zeros(low.shape, dtype=bool)
-    for m in range(len(columns.ratios)):
-        for side in range(2):
-            for sign, ends, reached in ((1.0, low, reached_low), (-1.0, high, reached_high)):
-                if reached[side, m] or over():
-                    continue
-                columns.aim_at_other(int(others[side, m]), sign)
-                solved = columns.solve()
-                if solved is None:
-                    return None
-                end = sign * (solved[2] - _ROUNDING)
-                ends[side, m] = np.clip(end, low[side, m], high[side, m])
-                columns.programme.bound(int(others[side, m]), float(low[side, m]), float(high[side, m]))
-                reached_low |= solved[1][others] <= low + near
-                reached_high |= solved[1][others] >= high - near
-    return Box(low[0], high[0], low[1], high[1])
+    for m, side in np.ndindex(len(columns.ratios), 2):
+        other = int(others[side, m])
+        for sign, ends, reached in ((1.0, low, reached_low), (-1.0, high, reached_high)):
+            if reached[side, m] or over():
+                continue
+            columns.aim_at_other(other, sign)
+            solved = columns.solve()
+            if solved is None:
+                return None
+            end = sign * (solved[2] - _ROUNDING)
+            ends[side, m] = np.clip(end, low[side, m], high[side, m])
+            columns.programme.bound(other, float(low[side, m]), float(high[side, m]))
+            reached_low |= solved[1][others] <= low + near
+            reached_high |= solved[1][others] >= high - near
+    return Box(low, high)
