@@ -20,9 +20,7 @@ from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 Array = NDArray[np.float64]
 
@@ -316,13 +314,20 @@ def basic_shares(costs: Array, coefficients: Array, values: Array) -> Array | No
     [[0, 1], [1, 0]]
     """
     rows, groups, members = coefficients.shape
-    totals = sp.kron(sp.eye_array(groups), np.ones((1, members)))
-    # Any: the type hints of linprog know neither sparse arrays nor that a solved programme has a solution.
-    equations: Any = sp.vstack([sp.csr_array(coefficients.reshape(rows, -1)), totals])
-    right = np.concatenate([values, np.ones(groups)])
-    exactly: Any = {"presolve": False, "primal_feasibility_tolerance": FEASIBLE, "dual_feasibility_tolerance": FEASIBLE}
-    solved: Any = linprog(costs.ravel(), A_eq=equations, b_eq=right, bounds=(0, 1), method="highs-ds", options=exactly)
-    return solved.x.reshape(groups, members) if solved.success else None
+    solver, count = _solver(), groups * members
+    totals = np.concatenate([values, np.ones(groups)])
+    solver.addRows(len(totals), totals, totals, 0, np.zeros(len(totals), np.int32), _NONE, np.zeros(0))
+    entries = np.concatenate([coefficients.reshape(rows, count), np.ones((1, count))]).T
+    places = np.tile(np.arange(rows + 1, dtype=np.int32), (count, 1))
+    places[:, -1] += np.repeat(np.arange(groups, dtype=np.int32), members)
+    starts = np.arange(count, dtype=np.int32) * (rows + 1)
+    solver.addCols(
+        count, costs.ravel(), np.zeros(count), np.ones(count), entries.size, starts, places.ravel(), entries.ravel()
+    )
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    return np.array(solver.getSolution().col_value).reshape(groups, members)
 
 
 def distribution(x: Array) -> Array:
