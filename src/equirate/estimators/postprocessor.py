@@ -61,7 +61,7 @@ from .absent import Absent, method_if
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, refuse_empty
 from .keys import row_keys
-from .refitting import all_or_nothing, end_fit
+from .refitting import all_or_nothing
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
@@ -239,7 +239,6 @@ class RatePostprocessor(RateEstimator):
             shared.check_alone("RatePostprocessor")
         with all_or_nothing(self):
             self._fit(X, y, sensitive_features, sample_weight, clusters)
-            end_fit(self)
         return self
 
     def _fit(

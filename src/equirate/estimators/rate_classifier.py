@@ -52,7 +52,7 @@ from .categories import Categories, dates_as_numbers, few_rows_each
 from .frontier import Frontier, plot_history, trace
 from .inputs import ONLY_BINARY, classes_in, compare_indexes
 from .keys import row_keys
-from .refitting import all_or_nothing, end_fit
+from .refitting import all_or_nothing
 from .reporting import UNCONSTRAINED
 from .scores import (
     NO_LOG_PROBABILITY,
@@ -325,7 +325,6 @@ class RateClassifier(RateEstimator):
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
             keep_provenance(self, everything[:4], shared)
-            end_fit(self)
         return self
 
     def _training(
