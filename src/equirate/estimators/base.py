@@ -378,7 +378,7 @@ class RateEstimator(FittedEstimator):
             Further rows to compare on.
         """
         check_is_fitted(self, "classifier_")
-        export = self._export()
+        export = exporting.export_of(self)
         export.write(path, None if X is None else exporting.inputs_of(export, X))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,6 @@ from .attributes import named
 from .inputs import InputChecks, compare_indexes
 from .keys import row_keys, warn_few_keys
 
-if TYPE_CHECKING:
-    from ..export.model import Export
-
 Array = NDArray[np.float64]
 _FILE = "equirate_file"
 """The one entry of the state that skops stores: bytes, which are checked like any file."""
@@ -43,7 +40,7 @@ class FittedEstimator(InputChecks):
     """An estimator with outputs, one of which predicts.
 
     A subclass defines which one (`_output_name`), how features are checked (`_features`), and how it is saved
-    (`_plain`, `_read`) and exported (`_export`).
+    (`_plain`, `_read`).
     """
 
     problem_: Problem
@@ -137,10 +134,6 @@ class FittedEstimator(InputChecks):
 
     def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
         """A fitted estimator of the same class, from the output of `_plain`."""
-        raise NotImplementedError
-
-    def _export(self) -> Export:
-        """The parts of an ONNX model."""
         raise NotImplementedError
 
     def __getstate__(self) -> Any:

@@ -31,7 +31,6 @@ from ..data.labels import one_hot
 from ..data.predictions import probabilities_of, scores_of
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
-from ..export.model import Export
 from ..game.classifiers import Classifier
 from ..game.options import Options
 from ..game.solution import Solution
@@ -56,7 +55,6 @@ from ..training.out_of_fold import (
     scorer_of,
     used_as_given,
 )
-from . import exporting
 from .absent import Absent, method_if
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, refuse_empty
@@ -464,14 +462,7 @@ class RatePostprocessor(RateEstimator):
         """
         super().save(path)
 
-    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return plain_postprocessor(self)
-
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-        return read_postprocessor(type(self), manifest, arrays)
-
-    def _export(self) -> Export:
-        return exporting.of_postprocessor(self)
+    _plain, _read = plain_postprocessor, classmethod(read_postprocessor)
 
 
 def _one_column(y: ArrayLike) -> NDArray[Any]:

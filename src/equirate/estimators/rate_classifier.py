@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
 from .._core.errors import DataError, EquirateError, EquirateWarning
-from .._core.late import Late
 from .._core.peers import Peers, all_processes
 from .._core.seeds import stream
 from .._core.threads import undisturbed
@@ -65,12 +64,6 @@ from .scores import (
     score,
 )
 from .validating import is_valid, validated
-
-if TYPE_CHECKING:
-    from ..export.model import Export
-    from . import exporting
-else:
-    exporting = Late("equirate.estimators.exporting")
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
@@ -588,14 +581,7 @@ class RateClassifier(RateEstimator):
             training, _ = RateClassifier._training(worker, shared, X, y, sensitive_features, sample_weight, clusters)
             return trace(training, levels, None if test is None else RateClassifier._judged(worker, *test))
 
-    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return plain_classifier(self)
-
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-        return read_classifier(type(self), manifest, arrays)
-
-    def _export(self) -> Export:
-        return exporting.of_classifier(self)
+    _plain, _read = plain_classifier, classmethod(read_classifier)
 
 
 def _end_of(solution: Solution, outcome: Outcome) -> Start | None:

@@ -159,9 +159,9 @@ def unpacked(stream: BufferedIOBase, size: int) -> tuple[Manifest, Arrays]:
     table, start = _table(stream, size)
     stream.seek(0)
     content = np.empty(size, dtype=np.uint8)
-    if stream.readinto(content) != size:
+    if stream.readinto(content.data) != size:
         raise FileError("it became shorter while it was read")
-    if hashlib.sha256(content[:-32]).digest() != content[-32:].tobytes():
+    if hashlib.sha256(content[:-32].data).digest() != content[-32:].tobytes():
         raise FileError("it is damaged: its checksum is not that of its content")
     arrays = {name: _array(content[start:], entry) for name, entry in table.items()}
     del arrays[CHECKSUM]
