@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import CertificateMethod, Correction
 from .._core.errors import DataError, EquirateError
-from .._core.late import Late
 from .._core.peers import ALONE, all_processes
 from ..data.arrays import to_numpy
 from ..data.sample import Sample
@@ -28,15 +27,10 @@ from ..storage import container
 from . import reporting
 from .fitted import FittedEstimator
 from .inputs import compare_indexes
+from .keys import columns_of_features
 
 if TYPE_CHECKING:
-    from sklearn import metrics
-
     from ..explanations import Explanations
-    from . import explaining, exporting
-else:
-    metrics = Late("sklearn.metrics")
-    explaining, exporting = Late("equirate.estimators.explaining"), Late("equirate.estimators.exporting")
 
 Array = NDArray[np.float64]
 
@@ -134,7 +128,6 @@ class RateEstimator(FittedEstimator):
         numpy.ndarray
             One probability per row; with more than two classes, a column for each.
         """
-        check_is_fitted(self, "classifier_")
         attributes = self._attributes(X, sensitive_features)
         return self._served(self._features(X), attributes, ALONE)
 
@@ -201,8 +194,10 @@ class RateEstimator(FittedEstimator):
         float
             The share of rows, by weight, that are predicted correctly.
         """
+        from sklearn.metrics import accuracy_score
+
         attributes = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-        return float(metrics.accuracy_score(to_numpy(y), self.predict(X, **attributes), sample_weight=sample_weight))
+        return float(accuracy_score(to_numpy(y), self.predict(X, **attributes), sample_weight=sample_weight))
 
     def certify(
         self,
@@ -354,13 +349,36 @@ class RateEstimator(FittedEstimator):
         >>> bool(np.isclose(first.base + sum(reason.contribution for reason in first.reasons), first.score))
         True
         """
-        check_is_fitted(self, "classifier_")
+        from ..explanations import ClassExplanations, Explanations
+
         attributes, features = self._attributes(X, sensitive_features), self._features(X)
         classifier = self.classifier_ if key is None else self.mixture_
-        hashed = self.output == "hashed" and not classifier.is_deterministic
-        draws = self._uniform(features, key) if hashed else None
-        free = self._unconstrained(features, attributes)
-        return explaining.explained(self, classifier, X, features, attributes, draws, free)
+        decided = classifier.members.decide(features, attributes=attributes)
+        drawn = None
+        if classifier.is_deterministic:
+            drawn = np.zeros(len(decided), dtype=np.intp)
+        elif self.output == "hashed":
+            drawn = classifier.drawn(self._uniform(features, key))
+        columns, free = columns_of_features(X), self._unconstrained(features, attributes)
+        return (ClassExplanations if self._many else Explanations)(
+            classes=self.classes_,
+            positive=None if self._many else self.pos_label_,
+            weights=classifier.weights,
+            decided=decided,
+            drawn=drawn,
+            contributions=None if self._many else classifier.members.contributions(features, attributes=attributes),
+            names=self._feature_names(len(columns)),
+            values=tuple(columns),
+            unconstrained=None if free is None else free[2],
+        )
+
+    def _feature_names(self, count: int) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            return tuple(map(str, names))
+        if getattr(self, "estimator_", self) is None:  # X holds scores instead of features
+            return ("score",)
+        return tuple(f"x{k}" for k in range(count))
 
     def to_onnx(self, path: str | os.PathLike[str], X: Any = None) -> None:
         """Write an ONNX model that decides as Python does, for services that are not Python. Needs ``equirate[onnx]``.
@@ -377,9 +395,11 @@ class RateEstimator(FittedEstimator):
         X
             Further rows to compare on.
         """
+        from .exporting import export_of, inputs_of
+
         check_is_fitted(self, "classifier_")
-        export = exporting.export_of(self)
-        export.write(path, None if X is None else exporting.inputs_of(export, X))
+        export = export_of(self)
+        export.write(path, None if X is None else inputs_of(export, X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing.
