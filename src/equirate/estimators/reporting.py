@@ -189,7 +189,7 @@ def as_probabilities(
 
 def shown_label(label: Any) -> str:
     """A label as text."""
-    return repr(label.item() if isinstance(label, np.generic) else label)
+    return repr(plain(label))
 
 
 def _how_drawn(estimator: RateEstimator) -> str:
