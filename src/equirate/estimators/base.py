@@ -23,7 +23,7 @@ from .._core.peers import ALONE, Peers, all_processes
 from ..data.arrays import to_numpy
 from ..data.attributes import columns_of, fill_missing
 from ..data.labels import one_hot
-from ..data.sample import Sample
+from ..data.sample import Given, Sample
 from ..game.classifiers import Classifier, checked_key, hashed_uniform
 from ..game.status import Status
 from ..judge.certify import Certificates, certify
@@ -208,7 +208,8 @@ class RateEstimator(InputChecks):
         compare_indexes(X, y, sensitive_features, sample_weight)
         features = self._features(X if features is None else features)
         problem = Problem(self.objective, self.constraints)
-        return Sample(features, self._examples(problem, y, X, sensitive_features, sample_weight, clusters))
+        data = Given(X, y, sensitive_features, sample_weight)
+        return Sample(features, self._examples(problem, y, data, clusters))
 
     def decision_probability(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Return the probability with which each row is decided for the positive label, as `evaluate` counts it.
@@ -506,6 +507,10 @@ class RateEstimator(InputChecks):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing.
+
+        A `RatePostprocessor` can be saved if it is given scores (``estimator=None``) or has a linear classifier of
+        scikit-learn, which is kept as its coefficients. Another estimator cannot be saved without pickle: save it in
+        its own way, and the thresholds on its scores here.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ _DAY = 86_400_000.0  # milliseconds
 class Categories:
     """The values of each column that is not numeric, by the column's name."""
 
-    columns: Mapping[str, tuple[str, ...]]
+    columns: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(cls, X: Any) -> Categories:

@@ -8,7 +8,6 @@ their classifier was not trained on (`out_of_fold`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -29,7 +28,7 @@ from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
 from ..data.labels import one_hot
 from ..data.predictions import probabilities_of, scores_of
-from ..data.sample import Sample
+from ..data.sample import Given, Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
 from ..game.options import Options
@@ -236,27 +235,25 @@ class RatePostprocessor(RateEstimator):
         with all_processes() as shared:
             shared.check_alone("RatePostprocessor")
         with all_or_nothing(self):
-            self._fit(X, y, sensitive_features, sample_weight, clusters)
+            self._fit(Given(X, y, sensitive_features, sample_weight), clusters)
         return self
 
-    def _fit(
-        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any
-    ) -> None:
+    def _fit(self, data: Given, clusters: Any) -> None:
         self._check_parameters(ALONE)
-        labels = _one_column(y)
+        labels = _one_column(data.y)
         self.classes_ = self._classes_of(labels)
-        compare_indexes(X, y, sensitive_features, sample_weight)
+        compare_indexes(*data[:4])
         problem = Problem(self.objective, self.constraints)
-        examples = self._examples(problem, labels, X, sensitive_features, sample_weight, clusters)
+        examples = self._examples(problem, labels, data, clusters)
         self.problem_ = self._expanded(problem, examples)
-        weights = None if sample_weight is None else examples.weights
-        scored = self._scored(X, labels, weights, examples.clusters)
+        weights = None if data.sample_weight is None else examples.weights
+        scored = self._scored(data.X, labels, weights, examples.clusters)
         self.estimator_ = scored.estimator
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(scored.estimator, name):
                 setattr(self, name, getattr(scored.estimator, name))
-        self._choose(scored, examples, self._hashes(X, scored.rows))
-        keep_provenance(self, (X, y, sensitive_features, sample_weight), ALONE)
+        self._choose(scored, examples, self._hashes(data.X, scored.rows))
+        keep_provenance(self, data[:4], ALONE)
 
     def _hashes(self, X: Any, rows: NDArray[np.intp]) -> Hashes | None:
         """The hashes that scored rows draw by; None if rows do not repeat, except by being scored more than once."""
@@ -447,20 +444,6 @@ class RatePostprocessor(RateEstimator):
         """The fitted estimator whose scores are thresholded."""
         check_is_fitted(self, "outputs_")
         return self.estimator_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to one file without pickle; `equirate.load` opens it again, executing nothing.
-
-        For given scores (``estimator=None``) and for linear classifiers of scikit-learn, which are kept as their
-        coefficients. Another estimator cannot be saved without pickle: save it in its own way, and the thresholds on
-        its scores here.
-
-        Parameters
-        ----------
-        path
-            The file to write.
-        """
-        super().save(path)
 
     _plain, _read = plain_postprocessor, classmethod(read_postprocessor)
 

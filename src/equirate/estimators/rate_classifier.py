@@ -26,7 +26,7 @@ from .._core.threads import undisturbed
 from ..certification.certificate import certification_of
 from ..certification.holdout import refuse_inexact
 from ..certification.outcome import certified_outcome
-from ..data.sample import Sample, given, same_everywhere
+from ..data.sample import Given, Sample, given, same_everywhere
 from ..game.algorithms import Algorithm, refuse_games
 from ..game.classifiers import Classifier
 from ..game.record import Start
@@ -54,14 +54,12 @@ from .keys import row_keys
 from .refitting import all_or_nothing
 from .reporting import UNCONSTRAINED
 from .scores import (
+    NO_IMPORTANCES,
     NO_LOG_PROBABILITY,
     NO_PARTIAL_FIT,
     NO_PROBABILITY,
     NO_SCORE,
-    has_score,
-    importances,
     one_line,
-    score,
 )
 from .validating import is_valid, validated
 
@@ -75,7 +73,8 @@ def _has_score(estimator: RateClassifier) -> bool:
     """Whether there is a score; before `fit`, whether the output will have one."""
     if not hasattr(estimator, "outputs_"):
         return estimator.output == "deterministic" and not isinstance(estimator.model, (list, tuple))
-    return has_score(estimator.classifier_.members)
+    members = estimator.members_
+    return len(members) == 1 and members.has_scores
 
 
 class RateClassifier(RateEstimator):
@@ -300,10 +299,10 @@ class RateClassifier(RateEstimator):
             The fitted estimator.
         """
         with all_or_nothing(self), all_processes() as shared:
-            everything = given(X, y, sensitive_features, sample_weight)
-            training, problem = self._training(shared, *everything[:4], clusters)
-            if everything.names is not None:
-                self.feature_names_in_ = np.array(everything.names, dtype=object)
+            data = given(X, y, sensitive_features, sample_weight)
+            training, problem = self._training(shared, data, clusters)
+            if data.names is not None:
+                self.feature_names_in_ = np.array(data.names, dtype=object)
             passes = len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0
             with undisturbed(passes, compiled=not training.generates):
                 began = time.monotonic()
@@ -317,33 +316,24 @@ class RateClassifier(RateEstimator):
                 outcome = with_notes(outcome, uncovered, costly(problem, chooser))
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
-            keep_provenance(self, everything[:4], shared)
+            keep_provenance(self, data[:4], shared)
         return self
 
-    def _training(
-        self,
-        shared: Peers,
-        X: Any,
-        y: ArrayLike,
-        sensitive_features: Any,
-        sample_weight: ArrayLike | None,
-        clusters: Any = None,
-    ) -> tuple[Training, Problem]:
+    def _training(self, shared: Peers, data: Given, clusters: Any = None) -> tuple[Training, Problem]:
         """Check everything once, map the labels to codes, and split; also return the problem as the user wrote it."""
         self._check_parameters(shared)
         settings = Settings.of(self)
         original = Problem(self.objective, self.constraints)
         common = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_COMPARED}
-        same_everywhere(shared, original, X, sensitive_features, common)
-        settings, coded = self._coded(settings, X)
-        features, checked_y = validated(
-            self, coded, y, reset=True, missing=settings.resolved_model.capabilities.missing_values
-        )
+        same_everywhere(shared, original, data.X, data.attributes, common)
+        settings, coded = self._coded(settings, data.X)
+        missing = settings.resolved_model.capabilities.missing_values
+        features, checked_y = validated(self, coded, data.y, reset=True, missing=missing)
         self.classes_ = classes_in(checked_y, shared, self.pos_label)
         if self._many:
             settings = self._for_classes(settings)
-        compare_indexes(X, y, sensitive_features, sample_weight)
-        examples = self._examples(original, checked_y, X, sensitive_features, sample_weight, clusters)
+        compare_indexes(*data[:4])
+        examples = self._examples(original, checked_y, data, clusters)
         problem = self._expanded(original, examples)
         cells = problem_cells(problem, examples)
         if settings.tested:
@@ -476,8 +466,10 @@ class RateClassifier(RateEstimator):
         numpy.ndarray
             One score per example.
         """
-        attributes = self._attributes(X, sensitive_features)
-        scores = score(self.classifier_.members, self._features(X), attributes)
+        attributes, X = self._attributes(X, sensitive_features), self._features(X)
+        decided = self.members_.decide(X, attributes=attributes)[:, 0]
+        scores = self.members_.scores(X, attributes=attributes)[:, 0].astype(float)
+        scores = moved_across(scores, decided)
         return moved_across(-scores, ~(scores > 0)) if self._first_is_positive else scores
 
     @property
@@ -487,19 +479,22 @@ class RateClassifier(RateEstimator):
     @property
     def coef_(self) -> Array:
         """Weights of the features in `decision_function`, (1, features), where one linear classifier decides."""
-        weights = one_line(self.classifier_.members)[:-1].T
+        weights = one_line(self.members_)[:-1].T
         return -weights if self._first_is_positive else weights
 
     @property
     def intercept_(self) -> Array:
         """The intercept of `decision_function`, (1,), where one linear classifier decides."""
-        intercept: Array = one_line(self.classifier_.members)[-1]
+        intercept: Array = one_line(self.members_)[-1]
         return -intercept if self._first_is_positive else intercept
 
     @property
     def feature_importances_(self) -> Array:
-        """Share of the trees' splits that each feature has, for trees."""
-        return importances(self.classifier_.members)
+        """Share of the trees' splits that each feature has, zeros if there are no splits; for trees."""
+        counts = self.members_.split_counts()
+        if counts is None:
+            raise AttributeError(NO_IMPORTANCES)
+        return counts / max(float(counts.sum()), 1.0)
 
     def to_deterministic(self) -> RateClassifier:
         """Return a fitted copy that predicts with the deterministic output.
@@ -520,8 +515,8 @@ class RateClassifier(RateEstimator):
         if not hasattr(self, "categories_") and is_valid(self, X):
             return X
         missing = make_model(self.model).capabilities.missing_values
-        known = {name: tuple(values) for name, values in getattr(self, "categories_", {}).items()}
-        return validated(self, Categories(known).coded(X) if missing else X, reset=False, missing=missing)
+        known = Categories(getattr(self, "categories_", {}))
+        return validated(self, known.coded(X) if missing else X, reset=False, missing=missing)
 
     # -- telling ---------------------------------------------------------------------------------
 
@@ -578,7 +573,8 @@ class RateClassifier(RateEstimator):
         """
         worker = clone(self)
         with all_processes() as shared:
-            training, _ = RateClassifier._training(worker, shared, X, y, sensitive_features, sample_weight, clusters)
+            data = Given(X, y, sensitive_features, sample_weight)
+            training, _ = RateClassifier._training(worker, shared, data, clusters)
             return trace(training, levels, None if test is None else RateClassifier._judged(worker, *test))
 
     _plain, _read = plain_classifier, classmethod(read_classifier)

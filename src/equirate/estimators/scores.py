@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.derandomised import moved_across
 from ..models.members import Members
 
 Array = NDArray[np.float64]
@@ -70,31 +69,12 @@ OF_MODELS: Mapping[str, str] = {
 """Parameters of models that other classifiers have, and what to use in a `RateClassifier` instead."""
 
 
-def has_score(members: Members) -> bool:
-    """Whether a single classifier decides, by a score."""
-    return len(members) == 1 and members.has_scores
-
-
-def score(members: Members, X: Any, attributes: Any) -> Array:
-    """Score of the one classifier that decides, above 0 exactly where it predicts the positive label."""
-    decided = members.decide(X, attributes=attributes)[:, 0]
-    return moved_across(np.asarray(members.scores(X, attributes=attributes)[:, 0], dtype=float), decided)
-
-
 def one_line(members: Members) -> Array:
     """Weights and intercept of the linear classifier that decides (features and intercept, 1); refuses any other."""
     weights = members.linear_weights()
     if weights is None or weights.shape[1] != 1:
         raise AttributeError(NO_COEFFICIENTS)
     return weights.astype(float)
-
-
-def importances(members: Members) -> Array:
-    """Share of the splits that use each feature, zeros if there are no splits; refuses members that are no trees."""
-    counts = members.split_counts()
-    if counts is None:
-        raise AttributeError(NO_IMPORTANCES)
-    return counts / max(float(counts.sum()), 1.0)
 
 
 def refuse_unknown(kind: type, parameters: Mapping[str, Any]) -> None:
