@@ -29,7 +29,7 @@ ADDED = {
     "ONNX and explanations": ("estimators/exporting.py", "models/contributions.py"),
     "reports and scores of any estimator": (
         *("estimators/any_report.py", "estimators/attributes.py", "estimators/displays.py"),
-        *("estimators/predictions.py", "estimators/scores.py"),
+        *("estimators/predictions.py", "estimators/absent.py"),
     ),
     "interrupts, provenance, notes on groups": (
         *("estimators/refitting.py", "selection/group_notes.py", "storage/provenance.py"),

@@ -35,10 +35,10 @@ from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem, flat_constraints
+from .absent import refuse_unknown
 from .attributes import attribute_names, named, refuse_unrouted, refuse_unsplit
 from .refitting import ON_INTERRUPT
 from .reporting import shown_label
-from .scores import refuse_unknown
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")

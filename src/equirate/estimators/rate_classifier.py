@@ -45,7 +45,16 @@ from ..training.draws import may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
-from .absent import Absent, method_if
+from .absent import (
+    NO_COEFFICIENTS,
+    NO_IMPORTANCES,
+    NO_LOG_PROBABILITY,
+    NO_PARTIAL_FIT,
+    NO_PROBABILITY,
+    NO_SCORE,
+    Absent,
+    method_if,
+)
 from .base import RateEstimator
 from .categories import Categories, dates_as_numbers, few_rows_each
 from .frontier import Frontier, plot_history, trace
@@ -53,14 +62,6 @@ from .inputs import ONLY_BINARY, classes_in, compare_indexes
 from .keys import row_keys
 from .refitting import all_or_nothing
 from .reporting import UNCONSTRAINED
-from .scores import (
-    NO_IMPORTANCES,
-    NO_LOG_PROBABILITY,
-    NO_PARTIAL_FIT,
-    NO_PROBABILITY,
-    NO_SCORE,
-    one_line,
-)
 from .validating import is_valid, validated
 
 Array = NDArray[np.float64]
@@ -468,8 +469,7 @@ class RateClassifier(RateEstimator):
         """
         attributes, X = self._attributes(X, sensitive_features), self._features(X)
         decided = self.members_.decide(X, attributes=attributes)[:, 0]
-        scores = self.members_.scores(X, attributes=attributes)[:, 0].astype(float)
-        scores = moved_across(scores, decided)
+        scores: Array = moved_across(self.members_.scores(X, attributes=attributes)[:, 0].astype(float), decided)
         return moved_across(-scores, ~(scores > 0)) if self._first_is_positive else scores
 
     @property
@@ -477,16 +477,24 @@ class RateClassifier(RateEstimator):
         return bool(self.classes_[0] == self.pos_label_)
 
     @property
+    def _line(self) -> Array:
+        """Weights and, below them, the intercept of `decision_function` (features and intercept, 1)."""
+        weights = self.members_.linear_weights()
+        if weights is None or weights.shape[1] != 1:
+            raise AttributeError(NO_COEFFICIENTS)
+        line: Array = weights.astype(float)
+        return -line if self._first_is_positive else line
+
+    @property
     def coef_(self) -> Array:
         """Weights of the features in `decision_function`, (1, features), where one linear classifier decides."""
-        weights = one_line(self.members_)[:-1].T
-        return -weights if self._first_is_positive else weights
+        return self._line[:-1].T
 
     @property
     def intercept_(self) -> Array:
         """The intercept of `decision_function`, (1,), where one linear classifier decides."""
-        intercept: Array = one_line(self.members_)[-1]
-        return -intercept if self._first_is_positive else intercept
+        intercept: Array = self._line[-1]
+        return intercept
 
     @property
     def feature_importances_(self) -> Array:
@@ -494,7 +502,7 @@ class RateClassifier(RateEstimator):
         counts = self.members_.split_counts()
         if counts is None:
             raise AttributeError(NO_IMPORTANCES)
-        return counts / max(float(counts.sum()), 1.0)
+        return np.asarray(counts / max(float(counts.sum()), 1.0))
 
     def to_deterministic(self) -> RateClassifier:
         """Return a fitted copy that predicts with the deterministic output.
