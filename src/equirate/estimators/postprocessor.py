@@ -46,14 +46,7 @@ from ..selection.salts import chosen_to_serve
 from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_postprocessor, read_postprocessor
 from ..training.draws import Draws, rows_repeat
-from ..training.out_of_fold import (
-    Scored,
-    as_given,
-    name_of,
-    out_of_fold,
-    scorer_of,
-    used_as_given,
-)
+from ..training.out_of_fold import Scored, as_given, name_of, out_of_fold, scorer_of, used_as_given
 from .absent import Absent, method_if
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, refuse_empty

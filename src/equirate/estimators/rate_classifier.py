@@ -56,7 +56,7 @@ from .absent import (
     method_if,
 )
 from .base import RateEstimator
-from .categories import Categories, dates_as_numbers, few_rows_each
+from .categories import categories_of, coded, dates_as_numbers, few_rows_each, places, refuse_many
 from .frontier import Frontier, plot_history, trace
 from .inputs import ONLY_BINARY, classes_in, compare_indexes
 from .keys import row_keys
@@ -327,9 +327,9 @@ class RateClassifier(RateEstimator):
         original = Problem(self.objective, self.constraints)
         common = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_COMPARED}
         same_everywhere(shared, original, data.X, data.attributes, common)
-        settings, coded = self._coded(settings, data.X)
+        settings, X = self._coded(settings, data.X)
         missing = settings.resolved_model.capabilities.missing_values
-        features, checked_y = validated(self, coded, data.y, reset=True, missing=missing)
+        features, checked_y = validated(self, X, data.y, reset=True, missing=missing)
         self.classes_ = classes_in(checked_y, shared, self.pos_label)
         if self._many:
             settings = self._for_classes(settings)
@@ -356,13 +356,13 @@ class RateClassifier(RateEstimator):
         self.__dict__.pop("categories_", None)
         if not settings.resolved_model.capabilities.missing_values:
             return settings, X
-        categories = Categories.of(X)
-        model = settings.resolved_model.with_categories(categories.places(X)) if categories.columns else None
+        categories = categories_of(X)
+        model = settings.resolved_model.with_categories(places(categories, X)) if categories else None
         if model is None:
             return settings, dates_as_numbers(X)
-        categories.refuse_many(settings.resolved_model.capabilities.max_categories)
-        self.categories_ = {name: list(values) for name, values in categories.columns.items()}
-        return replace(settings, model=model), categories.coded(X)
+        refuse_many(categories, settings.resolved_model.capabilities.max_categories)
+        self.categories_ = categories
+        return replace(settings, model=model), coded(categories, X)
 
     def _continued(self, width: int) -> Start | None:
         """Where the previous fit ended."""
@@ -523,8 +523,8 @@ class RateClassifier(RateEstimator):
         if not hasattr(self, "categories_") and is_valid(self, X):
             return X
         missing = make_model(self.model).capabilities.missing_values
-        known = Categories(getattr(self, "categories_", {}))
-        return validated(self, known.coded(X) if missing else X, reset=False, missing=missing)
+        X = coded(getattr(self, "categories_", {}), X) if missing else X
+        return validated(self, X, reset=False, missing=missing)
 
     # -- telling ---------------------------------------------------------------------------------
 
