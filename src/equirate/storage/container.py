@@ -75,7 +75,7 @@ def packed(manifest: Manifest, arrays: Arrays) -> list[Bytes]:
     named = {MANIFEST: np.frombuffer(text, np.uint8), **{name: ready[name] for name in order}}
     named[CHECKSUM] = np.zeros(32, np.uint8)
     head = _head(named)
-    parts: list[Bytes] = [head, text, *(_bytes(ready[name]) for name in order)]
+    parts: list[Bytes] = [head, text, *(ready[name].reshape(-1).view(np.uint8).data for name in order)]
     if sum(map(len, parts)) > MOST_BYTES or len(head) > MOST_HEADER or len(named) > MOST_ARRAYS:
         raise FileError(
             f"a file holds at most {MOST_BYTES >> 20} MiB in {MOST_ARRAYS} arrays; this one would have "
@@ -99,10 +99,6 @@ def _ready(name: str, array: NDArray[Any]) -> NDArray[Any]:
     if little not in _NAMES or array.ndim > MOST_AXES:
         raise FileError(f"the array {name!r} is not plain data: it has {array.ndim} axes of type {array.dtype}")
     return np.asarray(array, dtype=little, order="C")
-
-
-def _bytes(array: NDArray[Any]) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
 
 
 def _head(named: Arrays) -> bytes:

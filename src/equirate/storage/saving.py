@@ -292,16 +292,14 @@ def _plain_head(estimator: Any) -> Plain:
 def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     """Check the manifest, and make an estimator with settings, problem, labels and notes."""
     manifest_rule(kind).check(manifest, "the manifest")
-    problem, settings = manifest["problem"], manifest["settings"]
-    for constraints in (problem["constraints"], settings["constraints"]):
-        _refuse_long(constraints)
+    settings = manifest["settings"]
+    _refuse_long(settings["constraints"])
     estimator = kind(**{name: _setting(name, value) for name, value in settings.items()})
     estimator.classes_ = _labels(manifest["classes"])
     if len(estimator.classes_) > 2 and estimator.pos_label is not None:
         raise FileError(f"there is a positive label among {len(estimator.classes_)} classes")
-    estimator.problem_ = _read_problem(problem).in_classes(
-        estimator.class_values_
-    )  # refuses a label that is not among them
+    problem = _read_problem(manifest["problem"])
+    estimator.problem_ = problem.in_classes(estimator.class_values_)  # refuses a label that is not among them
     estimator.salt_ = manifest["salt"]
     for name, (attribute, _) in OPTIONAL.items():
         if name in manifest:
