@@ -32,7 +32,6 @@ from ..data.sample import Given, Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
 from ..game.options import Options
-from ..game.solution import Solution
 from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in
@@ -293,8 +292,14 @@ class RatePostprocessor(RateEstimator):
         refuse_empty(self.problem_, chosen)
         slices = self._slices(examples)
         model: Any = ClassScores(len(self.classes_), slices) if self._many else Thresholds(self._scorer(None), slices)
-        cells = problem_cells(self.problem_, chosen)
-        outcome = self._outcome(model, Sample(scores, chosen), cells, int(times.max(initial=1)), hashes)
+        sample, cells = Sample(scores, chosen), problem_cells(self.problem_, chosen)
+        if self.confidence is None or not self.problem_.constraints:
+            outcome = self._plain_outcome(model, sample, cells, hashes)
+        elif times.max(initial=1) > 1:
+            raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
+        else:
+            level, method = self.confidence, self.confidence_method
+            outcome = of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
         self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
         outcome = with_notes(outcome, self.uncovered_, ())
         self.certification_ = outcome.certification
@@ -303,7 +308,7 @@ class RatePostprocessor(RateEstimator):
         classifier, status = outcome.outputs[kind], outcome.statuses[kind]
         self.salt_ = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
         if self.repeats_ and hashes is not None:
-            decided = Draws(hashes, (self.salt_,)).decisions(classifier, Sample(scores, chosen), self.salt_)
+            decided = Draws(hashes, (self.salt_,)).decisions(classifier, sample, self.salt_)
         else:
             decided = classifier.expected(scores, attributes=chosen.columns)
         if chosen is examples:
@@ -324,18 +329,9 @@ class RatePostprocessor(RateEstimator):
         """The same thresholds on the scores of the estimator that serves."""
         return replace(classifier, members=classifier.members.with_scorer(self._scorer(self.estimator_)))
 
-    def _outcome(self, model: Any, sample: Sample, cells: Cells, times: int, hashes: Hashes | None) -> Outcome:
-        """The best mixture of thresholds, with a margin if a confidence level is set, and its status."""
-        if self.confidence is None or not self.problem_.constraints:
-            solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds), cells=cells)
-            return self._plain_outcome(solution, sample, cells, hashes)
-        if times > 1:
-            raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
-        level, method = self.confidence, self.confidence_method
-        return of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
-
-    def _plain_outcome(self, solution: Solution, sample: Sample, cells: Cells, hashes: Hashes | None) -> Outcome:
-        """The best mixture of thresholds and, if rows repeat, the classifier that is served instead."""
+    def _plain_outcome(self, model: Any, sample: Sample, cells: Cells, hashes: Hashes | None) -> Outcome:
+        """The best mixture of thresholds, without a margin, and, if rows repeat, the classifier served instead."""
+        solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds), cells=cells)
         mixture = solution.polish()
         prices = costly(Problem(self.objective, self.constraints), solution)
         status = replace(solution.status, advice=(*solution.status.advice, *prices))
