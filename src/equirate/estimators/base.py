@@ -399,18 +399,14 @@ class RateEstimator(InputChecks):
         if y is None:
             raise DataError("report needs y with X")
         sample = self._judged(X, y, sensitive_features, sample_weight, clusters, features)
-        columns = sample.examples.columns
-        judged = reporting.Judged(
-            sample,
-            self._served(sample.X, columns, sample.examples.shared),
-            self._repeat(sample.X, sample.examples.shared),
-        )
+        columns, shared = sample.examples.columns, sample.examples.shared
+        predictions, repeated = self._served(sample.X, columns, shared), self._repeat(sample.X, shared)
         if baseline is None:
             compared = self._unconstrained(sample.X, columns)
         else:
             labels = self.classes_, None if self._many else self.pos_label_
             compared = reporting.baseline_of(baseline, X, sensitive_features, *labels, len(sample))
-        return reporting.of_data(self, judged, confidence, compared, frontier)
+        return reporting.of_data(self, sample, predictions, repeated, confidence, compared, frontier)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         """A baseline to compare with: its name, a description and its predictions; None if there is none."""
