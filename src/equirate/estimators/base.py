@@ -298,8 +298,8 @@ class RateEstimator(InputChecks):
         """
         from sklearn.metrics import accuracy_score
 
-        attributes = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-        return float(accuracy_score(to_numpy(y), self.predict(X, **attributes), sample_weight=sample_weight))
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(to_numpy(y), predicted, sample_weight=sample_weight))
 
     def certify(
         self,

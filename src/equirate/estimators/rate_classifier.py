@@ -329,7 +329,7 @@ class RateClassifier(RateEstimator):
         same_everywhere(shared, original, data.X, data.attributes, common)
         settings, X = self._coded(settings, data.X)
         missing = settings.resolved_model.capabilities.missing_values
-        features, checked_y = validated(self, X, data.y, reset=True, missing=missing)
+        features, checked_y = validated(self, X, data.y, missing=missing)
         self.classes_ = classes_in(checked_y, shared, self.pos_label)
         if self._many:
             settings = self._for_classes(settings)
@@ -524,7 +524,7 @@ class RateClassifier(RateEstimator):
             return X
         missing = make_model(self.model).capabilities.missing_values
         X = coded(getattr(self, "categories_", {}), X) if missing else X
-        return validated(self, X, reset=False, missing=missing)
+        return validated(self, X, missing=missing)
 
     # -- telling ---------------------------------------------------------------------------------
 

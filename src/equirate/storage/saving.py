@@ -258,7 +258,7 @@ def plain_mixture(classifier: Classifier) -> tuple[Plain, Arrays]:
     return manifest, arrays
 
 
-def read_mixture(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Classifier:
+def read_mixture(manifest: Plain, arrays: Arrays) -> Classifier:
     """Rebuild a `Classifier`."""
     _MIXTURE.check(manifest, "the manifest")
     written, left = manifest.get("problem"), dict(arrays)
