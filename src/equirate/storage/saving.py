@@ -128,15 +128,15 @@ _HISTORY = {"round": 1, "objective": 2, "violation": 2, "multipliers": 3, "slack
 
 def _read_history(left: Arrays) -> Arrays:
     """Recorded quantities, all over the same rounds and configurations."""
-    prefix, rule = "history.", ArrayOf("fiub", None, nan=True, infinite=True)
-    names = [name for name in left if name.startswith(prefix)]
-    history = {name.removeprefix(prefix): _take(left, name, rule) for name in names}
-    rounds = history.get("round", np.zeros((0, 0)))
-    if history.keys() != _HISTORY.keys() or rounds.ndim != 1 or not np.isfinite(rounds).all():
-        raise FileError(f"the history must have {', '.join(_HISTORY)}, over rounds that are numbers")
-    ends = {(array.shape[0], array.shape[-1]) for name, array in history.items() if name != "round" and array.ndim}
-    fit = all(history[name].ndim == dimensions for name, dimensions in _HISTORY.items())
-    if not fit or len(ends) != 1 or next(iter(ends))[0] != len(rounds):
+    history = {
+        name: _take(left, f"history.{name}", ArrayOf("fiub", dimensions, nan=True, infinite=True))
+        for name, dimensions in _HISTORY.items()
+    }
+    rounds = history["round"]
+    if not np.isfinite(rounds).all():
+        raise FileError("the rounds of the history are not numbers")
+    ends = {(array.shape[0], array.shape[-1]) for name, array in history.items() if name != "round"}
+    if len(ends) != 1 or next(iter(ends))[0] != len(rounds):
         raise FileError("the history is not over the same rounds and configurations")
     return history
 
