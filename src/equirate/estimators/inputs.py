@@ -48,7 +48,6 @@ UNKNOWN = "Unknown label type"
 """Beginning of the error of labels in an array of objects, as scikit-learn's checks require it."""
 _THREE = (0, 1, 2)
 _LOOKED_AT = 50  # constraints to check for more than two classes
-_BLOCK = 1 << 18  # labels that are checked at a time
 
 
 class InputChecks(ClassifierMixin, BaseEstimator):
@@ -146,11 +145,12 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         """Encode labels as 0 and 1, or as codes of more classes; refuse those that are not in ``classes_``."""
         labels = one_dimensional(to_numpy(y), "y")
         if self._many:
-            known = self.classes_.astype(object)
-            blocks = (labels[k : k + _BLOCK].astype(object) for k in range(0, max(len(labels), 1), _BLOCK))
-            unknown = np.concatenate([block[~np.isin(block, known)] for block in blocks])
-            if not unknown.size:
+            try:
                 return codes_of(labels, self.class_values_, "y")
+            except DataError:
+                unknown = labels[~np.isin(labels.astype(object), self.classes_.astype(object))]
+                if not unknown.size:
+                    raise
         else:
             positive = labels == self.pos_label_
             unknown = labels[~(positive | (labels == self._neg_label))]

@@ -45,16 +45,7 @@ from ..training.draws import may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
-from .absent import (
-    NO_COEFFICIENTS,
-    NO_IMPORTANCES,
-    NO_LOG_PROBABILITY,
-    NO_PARTIAL_FIT,
-    NO_PROBABILITY,
-    NO_SCORE,
-    Absent,
-    method_if,
-)
+from . import absent
 from .base import RateEstimator
 from .categories import categories_of, coded, dates_as_numbers, few_rows_each, places, refuse_many
 from .frontier import Frontier, plot_history, trace
@@ -444,11 +435,11 @@ class RateClassifier(RateEstimator):
             )
         return super()._drawn_by_place(X, attributes)
 
-    predict_proba = Absent(NO_PROBABILITY)
-    predict_log_proba = Absent(NO_LOG_PROBABILITY)
-    partial_fit = Absent(NO_PARTIAL_FIT)
+    predict_proba = absent.Absent(absent.NO_PROBABILITY)
+    predict_log_proba = absent.Absent(absent.NO_LOG_PROBABILITY)
+    partial_fit = absent.Absent(absent.NO_PARTIAL_FIT)
 
-    @method_if(_has_score, NO_SCORE)
+    @absent.method_if(_has_score, absent.NO_SCORE)
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Score of ``classes_[1]``, above 0 exactly where it is predicted; where one classifier decides.
 
@@ -481,7 +472,7 @@ class RateClassifier(RateEstimator):
         """Weights and, below them, the intercept of `decision_function` (features and intercept, 1)."""
         weights = self.members_.linear_weights()
         if weights is None or weights.shape[1] != 1:
-            raise AttributeError(NO_COEFFICIENTS)
+            raise AttributeError(absent.NO_COEFFICIENTS)
         line: Array = weights.astype(float)
         return -line if self._first_is_positive else line
 
@@ -501,7 +492,7 @@ class RateClassifier(RateEstimator):
         """Share of the trees' splits that each feature has, zeros if there are no splits; for trees."""
         counts = self.members_.split_counts()
         if counts is None:
-            raise AttributeError(NO_IMPORTANCES)
+            raise AttributeError(absent.NO_IMPORTANCES)
         return np.asarray(counts / max(float(counts.sum()), 1.0))
 
     def to_deterministic(self) -> RateClassifier:
