@@ -24,20 +24,16 @@ def unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
 
     The best estimator of a search, the last step of a pipeline; samplers of imbalanced-learn are for training only.
     """
+    from sklearn.pipeline import Pipeline  # imports a quarter of a second's modules, which no fit needs
+
     if hasattr(estimator, "best_estimator_"):
         return unwrapped(estimator.best_estimator_, X)
-    if not _is_pipeline(estimator):
+    if not isinstance(estimator, Pipeline):
         return estimator, X
     for _, step in estimator.steps[:-1]:
         if X is not None and step not in (None, "passthrough") and not hasattr(step, "fit_resample"):
             X = step.transform(X)
     return unwrapped(estimator.steps[-1][1], X)
-
-
-def _is_pipeline(estimator: Any) -> bool:
-    from sklearn.pipeline import Pipeline  # imports a quarter of a second's modules, which no fit needs
-
-    return isinstance(estimator, Pipeline)
 
 
 def served(estimator: Any) -> Any:
