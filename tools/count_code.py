@@ -26,10 +26,10 @@ ADDED = {
         *("models/logistic_oracle.py", "models/row_blocks.py", "models/row_counts.py"),
     ),
     "rows that repeat": ("selection/salts.py", "training/draws.py", "training/merged_rows.py"),
-    "ONNX and explanations": ("estimators/explaining.py", "estimators/exporting.py", "models/contributions.py"),
+    "ONNX and explanations": ("estimators/exporting.py", "models/contributions.py"),
     "reports and scores of any estimator": (
         *("estimators/any_report.py", "estimators/attributes.py", "estimators/displays.py"),
-        *("estimators/predictions.py", "estimators/scores.py"),
+        *("estimators/predictions.py", "estimators/absent.py"),
     ),
     "interrupts, provenance, notes on groups": (
         *("estimators/refitting.py", "selection/group_notes.py", "storage/provenance.py"),

@@ -29,6 +29,7 @@ from equirate._core import forking
 from equirate._core.peers import peers
 from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
+from equirate.data.sample import Given
 from equirate.models import Oracle, PlugIn, make_model
 from equirate.models.oracle_members import PlugInRule
 from equirate.models.registry import read_members
@@ -397,7 +398,7 @@ def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> No
     for output in ("hashed", "deterministic", "stochastic"):
         clf.output = again.output = output
         np.testing.assert_array_equal(again.predict(X), clf.predict(X))
-    training, _ = clf._training(peers(), X, Y, PEOPLE, None)
+    training, _ = clf._training(peers(), Given(X, Y, PEOPLE))
     everything = training.prepared.serve(training.play()[0].members())
     rules = [isinstance(each.classifier, PlugInRule) for each in everything.fitted]
     assert any(rules)

@@ -16,7 +16,6 @@ import scipy.sparse as sp
 import equirate as eq
 from equirate.data import cells, labels
 from equirate.data.mapped import is_mapped
-from equirate.estimators import inputs
 from equirate.game import classifiers
 from equirate.judge import class_spread, evaluation
 from equirate.models import class_rules
@@ -260,7 +259,7 @@ def test_blocks_of_rows_change_no_decision(files, monkeypatch):
     whole = estimator().fit(of_files(files))
     for module, name in (
         *((classifiers, "BLOCK"), (class_rules, "_BLOCK"), (class_spread, "_BLOCK"), (cells, "_BLOCK")),
-        *((labels, "_BLOCK"), (inputs, "_BLOCK"), (evaluation, "_BLOCK")),
+        *((labels, "_BLOCK"), (evaluation, "_BLOCK")),
     ):
         monkeypatch.setattr(module, name, 100)
     own = estimator().fit(of_files(files))

@@ -15,6 +15,7 @@ from equirate._core.peers import peers
 from equirate._core.seeds import stream
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
+from equirate.data.sample import Given
 from equirate.judge.evaluation import Evaluation
 from equirate.models import PlugIn
 from equirate.training.draws import may_repeat, rows_repeat
@@ -157,7 +158,7 @@ def test_the_test_is_on_rows_that_nothing_was_chosen_on():
     X, y, people = table(4000, (6, 4), 3)
     problem = (eq.minimize(eq.error_rate()), eq.demographic_parity("group", tolerance=0.15))
     clf = eq.RateClassifier(*problem, confidence=0.95, random_state=0).fit(X, y, sensitive_features=people)
-    training, _ = eq.RateClassifier(*problem, confidence=0.95, random_state=0)._training(peers(), X, y, people, None)
+    training, _ = eq.RateClassifier(*problem, confidence=0.95, random_state=0)._training(peers(), Given(X, y, people))
     rows = training.moved[training.parts.test]
     assert training.parts.choose.stop <= training.parts.test.start
     decided = clf.predict(X)[rows]

@@ -113,8 +113,13 @@ def salted_keys(keys: NDArray[Any], salt: int) -> Hashes:
         texts = [str(int(key)) if w else repr(key) for key, w in zip(keys.tolist(), integral.tolist(), strict=True)]
     else:
         texts = [str(key) for key in keys.tolist()]
+    return salted(text_hashes(texts), salt)
+
+
+def text_hashes(texts: list[str]) -> Hashes:
+    """64 bits for each text; each distinct one is hashed once."""
     known = {text: int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") for text in set(texts)}
-    return salted(np.array([known[text] for text in texts], dtype=np.uint64), salt)
+    return np.array([known[text] for text in texts], dtype=np.uint64)
 
 
 def mixed(z: Hashes) -> Hashes:

@@ -14,6 +14,7 @@ from ..data.arrays import refuse_lazy
 from ..data.attributes import attribute_columns
 from ..data.examples import Examples
 from ..data.features import feature_names
+from ..data.labels import plain
 from ..data.slices import column_of
 from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem
@@ -103,7 +104,7 @@ def looked_up(people: Any, X: Any) -> Any:
     if len(absent):
         raise DataError(
             f"{len(absent)} rows of X are not in the sensitive_features given to eq.scorer: its index has no "
-            f"{_plain(absent[0])!r}"
+            f"{plain(absent[0])!r}"
         )
     return people.loc[X.index]
 
@@ -118,10 +119,6 @@ def refuse_without_index(people: Any) -> None:
     if not people.index.is_unique:
         twice = people.index[people.index.duplicated()][0]
         raise DataError(
-            f"sensitive_features of eq.scorer have the index {_plain(twice)!r} twice, so rows cannot be looked "
+            f"sensitive_features of eq.scorer have the index {plain(twice)!r} twice, so rows cannot be looked "
             "up by it: give every row an index of its own, for example with .reset_index(drop=True) on X and on them"
         )
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if hasattr(label, "item") else label

@@ -6,7 +6,10 @@ classifier that predicts achieves for its problem; and files.
 
 from __future__ import annotations
 
+import copyreg
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,35 +17,47 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import CertificateMethod, Correction
-from .._core.errors import DataError, EquirateError
-from .._core.late import Late
-from .._core.peers import ALONE, all_processes
+from .._core.errors import DataError, EquirateError, FileError
+from .._core.hashing import salted, uniform
+from .._core.peers import ALONE, Peers, all_processes
 from ..data.arrays import to_numpy
-from ..data.sample import Sample
+from ..data.attributes import columns_of, fill_missing
+from ..data.labels import one_hot
+from ..data.sample import Given, Sample
+from ..game.classifiers import Classifier, checked_key, hashed_uniform
+from ..game.status import Status
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..reports.report import Report
+from ..selection.choice import FittedOutput
 from ..storage import container
+from ..training.draws import rows_repeat
 from . import reporting
-from .fitted import FittedEstimator
-from .inputs import compare_indexes
+from .attributes import named
+from .inputs import InputChecks, compare_indexes
+from .keys import columns_of_features, row_keys, warn_few_keys
 
 if TYPE_CHECKING:
-    from sklearn import metrics
-
     from ..explanations import Explanations
-    from . import explaining, exporting
-else:
-    metrics = Late("sklearn.metrics")
-    explaining, exporting = Late("equirate.estimators.explaining"), Late("equirate.estimators.exporting")
 
 Array = NDArray[np.float64]
+_FILE = "equirate_file"
+"""The one entry of the state that skops stores: bytes, which are checked like any file."""
 
 
-class RateEstimator(FittedEstimator):
-    """A classifier for a problem, with the methods that evaluate it."""
+class RateEstimator(InputChecks):
+    """A classifier for a problem, with the methods that evaluate it; it has outputs, one of which predicts.
+
+    A subclass defines which one (`_output_name`), how features are checked (`_features`), and how it is saved
+    (`_plain`, `_read`).
+    """
+
+    problem_: Problem
+    notes_: Sequence[str]
+    salt_: int
+    outputs_: Mapping[str, FittedOutput]
 
     __metadata_request__score = {"sensitive_features": False}  # noqa: RUF012  # only thresholds for groups need them
 
@@ -52,20 +67,39 @@ class RateEstimator(FittedEstimator):
         status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
         return written if status is None else "\n  # ".join([written, *status.summary()])
 
-    def _judged(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sensitive_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        clusters: Any = None,
-        features: Any = None,
-    ) -> Sample:
-        """Features and examples to judge on; ``features`` replaces X for the classifier, if they differ."""
-        compare_indexes(X, y, sensitive_features, sample_weight)
-        features = self._features(X if features is None else features)
-        problem = Problem(self.objective, self.constraints)
-        return Sample(features, self._examples(problem, y, X, sensitive_features, sample_weight, clusters))
+    @property
+    def _output_name(self) -> str:
+        """Name of the output that predicts."""
+        return "stochastic"
+
+    @property
+    def _output(self) -> FittedOutput:
+        if "outputs_" not in self.__dict__:  # asked for several times a prediction: scikit-learn's check takes longer
+            check_is_fitted(self, "outputs_")
+        return self.outputs_[self._output_name]
+
+    @property
+    def classifier_(self) -> Classifier:
+        """The mixture, or the single classifier, that predicts."""
+        return self._output.classifier
+
+    @property
+    def mixture_(self) -> Classifier:
+        """The mixture that keys draw from."""
+        raise NotImplementedError
+
+    @property
+    def status_(self) -> Status:
+        """Status of the output on the data that it was chosen on."""
+        status = self._output.status
+        if status is None:
+            raise AttributeError(f"the output {self._output_name!r} has no status")
+        return replace(status, positive_label=self._default_label())
+
+    @property
+    def parts_(self) -> dict[str, Evaluation]:
+        """What the output achieves on the parts of the training data."""
+        return dict(self._output.evaluations)
 
     # -- predicting ------------------------------------------------------------------------------
 
@@ -113,7 +147,69 @@ class RateEstimator(FittedEstimator):
         attributes = self._attributes(X, sensitive_features)
         return self._by_class(self.classifier_.expected(self._features(X), attributes=attributes))
 
+    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
+        """Attributes to predict with, if the members need them; missing ones are treated as when fitting."""
+        if not self.classifier_.members.needs_attributes:
+            return None
+        compare_indexes(X, None, sensitive_features, None)
+        columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
+        return columns if self.missing == "refuse" else fill_missing(columns)
+
+    def _features(self, X: Any) -> Any:
+        """New features, checked if the classifier itself does not check them."""
+        return X
+
+    def _uniform(self, X: Any, key: Any = None) -> Array:
+        """A number in [0, 1) for each row, by which the hashed output draws: a hash of the row or of its key."""
+        if key is not None:
+            return hashed_uniform(X, self.salt_, key)
+        return uniform(salted(row_keys(X), self.salt_))
+
+    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
+        """Decisions, 0 and 1: the hash of each row draws a member, or the hash of its key."""
+        classifier = self.classifier_ if key is None else self.mixture_
+        decided = classifier.members.decide(X, attributes=attributes)
+        if classifier.is_deterministic:
+            if key is not None:  # check keys even if nothing is drawn
+                checked_key(key, len(decided))
+            return decided[:, 0].astype(int)
+        warn_few_keys(key)
+        return classifier.pick(decided, self._uniform(X, key))
+
+    def _drawn_by_place(self, X: Any, attributes: Any) -> NDArray[np.int_]:
+        """Decisions of the stochastic output: the place of each row draws a member."""
+        return self.classifier_.predict(X, attributes=attributes, random_state=self._draw_seed)
+
+    def _repeat(self, X: Any, shared: Peers) -> bool:
+        """Whether rows repeat, in training or in X, so that the hashed output is judged by its decisions."""
+        if self.output != "hashed" or self.classifier_.is_deterministic:
+            return False
+        return getattr(self, "repeats_", False) or rows_repeat(row_keys(X), shared=shared)
+
+    def _served(self, X: Any, attributes: Any, shared: Peers) -> Array:
+        """The predictions to judge: decisions if rows repeat, else the mixture's probabilities."""
+        if self._repeat(X, shared):
+            decided = self._hashed(X, None, attributes)
+            return one_hot(decided, len(self.classes_)) if self._many else decided.astype(float)
+        return self.classifier_.expected(X, attributes=attributes)
+
     # -- judging ---------------------------------------------------------------------------------
+
+    def _judged(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        clusters: Any = None,
+        features: Any = None,
+    ) -> Sample:
+        """Features and examples to judge on; ``features`` replaces X for the classifier, if they differ."""
+        compare_indexes(X, y, sensitive_features, sample_weight)
+        features = self._features(X if features is None else features)
+        problem = Problem(self.objective, self.constraints)
+        data = Given(X, y, sensitive_features, sample_weight)
+        return Sample(features, self._examples(problem, y, data, clusters))
 
     def decision_probability(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Return the probability with which each row is decided for the positive label, as `evaluate` counts it.
@@ -134,7 +230,6 @@ class RateEstimator(FittedEstimator):
         numpy.ndarray
             One probability per row; with more than two classes, a column for each.
         """
-        check_is_fitted(self, "classifier_")
         attributes = self._attributes(X, sensitive_features)
         return self._served(self._features(X), attributes, ALONE)
 
@@ -201,8 +296,10 @@ class RateEstimator(FittedEstimator):
         float
             The share of rows, by weight, that are predicted correctly.
         """
-        attributes = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-        return float(metrics.accuracy_score(to_numpy(y), self.predict(X, **attributes), sample_weight=sample_weight))
+        from sklearn.metrics import accuracy_score
+
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(to_numpy(y), predicted, sample_weight=sample_weight))
 
     def certify(
         self,
@@ -302,18 +399,14 @@ class RateEstimator(FittedEstimator):
         if y is None:
             raise DataError("report needs y with X")
         sample = self._judged(X, y, sensitive_features, sample_weight, clusters, features)
-        columns = sample.examples.columns
-        judged = reporting.Judged(
-            sample,
-            self._served(sample.X, columns, sample.examples.shared),
-            self._repeat(sample.X, sample.examples.shared),
-        )
+        columns, shared = sample.examples.columns, sample.examples.shared
+        predictions, repeated = self._served(sample.X, columns, shared), self._repeat(sample.X, shared)
         if baseline is None:
             compared = self._unconstrained(sample.X, columns)
         else:
             labels = self.classes_, None if self._many else self.pos_label_
             compared = reporting.baseline_of(baseline, X, sensitive_features, *labels, len(sample))
-        return reporting.of_data(self, judged, confidence, compared, frontier)
+        return reporting.of_data(self, sample, predictions, repeated, confidence, compared, frontier)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         """A baseline to compare with: its name, a description and its predictions; None if there is none."""
@@ -354,13 +447,38 @@ class RateEstimator(FittedEstimator):
         >>> bool(np.isclose(first.base + sum(reason.contribution for reason in first.reasons), first.score))
         True
         """
-        check_is_fitted(self, "classifier_")
+        from ..explanations import ClassExplanations, Explanations
+
         attributes, features = self._attributes(X, sensitive_features), self._features(X)
         classifier = self.classifier_ if key is None else self.mixture_
-        hashed = self.output == "hashed" and not classifier.is_deterministic
-        draws = self._uniform(features, key) if hashed else None
-        free = self._unconstrained(features, attributes)
-        return explaining.explained(self, classifier, X, features, attributes, draws, free)
+        decided = classifier.members.decide(features, attributes=attributes)
+        drawn = None
+        if classifier.is_deterministic:
+            drawn = np.zeros(len(decided), dtype=np.intp)
+        elif self.output == "hashed":
+            drawn = classifier.drawn(self._uniform(features, key))
+        columns, free = columns_of_features(X), self._unconstrained(features, attributes)
+        return (ClassExplanations if self._many else Explanations)(
+            classes=self.classes_,
+            positive=None if self._many else self.pos_label_,
+            weights=classifier.weights,
+            decided=decided,
+            drawn=drawn,
+            contributions=None if self._many else classifier.members.contributions(features, attributes=attributes),
+            names=self._feature_names(len(columns)),
+            values=tuple(columns),
+            unconstrained=None if free is None else free[2],
+        )
+
+    def _feature_names(self, count: int) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            return tuple(map(str, names))
+        if getattr(self, "estimator_", self) is None:  # X holds scores instead of features
+            return ("score",)
+        return tuple(f"x{k}" for k in range(count))
+
+    # -- storing ------------------------------------------------------------------------------------
 
     def to_onnx(self, path: str | os.PathLike[str], X: Any = None) -> None:
         """Write an ONNX model that decides as Python does, for services that are not Python. Needs ``equirate[onnx]``.
@@ -377,12 +495,18 @@ class RateEstimator(FittedEstimator):
         X
             Further rows to compare on.
         """
+        from .exporting import export_of, inputs_of
+
         check_is_fitted(self, "classifier_")
-        export = self._export()
-        export.write(path, None if X is None else exporting.inputs_of(export, X))
+        export = export_of(self)
+        export.write(path, None if X is None else inputs_of(export, X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing.
+
+        A `RatePostprocessor` can be saved if it is given scores (``estimator=None``) or has a linear classifier of
+        scikit-learn, which is kept as its coefficients. Another estimator cannot be saved without pickle: save it in
+        its own way, and the thresholds on its scores here.
 
         Parameters
         ----------
@@ -391,3 +515,32 @@ class RateEstimator(FittedEstimator):
         """
         check_is_fitted(self, "classifier_")
         container.write(path, *self._plain())
+
+    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything to save, as JSON-ready data and arrays."""
+        raise NotImplementedError
+
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+        """A fitted estimator of the same class, from the output of `_plain`."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> Any:
+        """The state that skops stores: for a fitted estimator, the content of a saved file."""
+        return {_FILE: container.to_bytes(*self._plain())} if hasattr(self, "problem_") else super().__getstate__()
+
+    def __setstate__(self, content: Any) -> None:
+        if set(content) != {_FILE}:
+            super().__setstate__(content)
+            return
+        manifest, arrays = container.from_bytes(content[_FILE])
+        if manifest.get("kind") != type(self).__name__:
+            raise FileError(f"the state is that of a {manifest.get('kind')}, not of a {type(self).__name__}")
+        self.__dict__.update(self._read(manifest, arrays).__dict__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """The state that pickle and ``copy`` store: everything, including what no saved file holds."""
+        return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]  # not in the stubs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a classifier; the result of an interrupted fit (``resume_``) does not count."""
+        return hasattr(self, "classifier_")

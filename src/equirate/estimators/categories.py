@@ -1,6 +1,6 @@
 """Text and categories in a frame of features as codes, and dates as numbers, for models that split them.
 
-In: a frame with columns that are not numeric. Out: `Categories`: the values of the columns when fitting, and the same
+In: a frame with columns that are not numeric. Out: the values of the columns when fitting, and the same
 frame with codes in their place; missing values, and values not seen when fitting, are NaN. Dates are days since 1970.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -22,73 +21,71 @@ MOST = 100_000
 FEWEST = 2
 """Mean number of rows per value of a column, below which the column says little about new rows."""
 _DAY = 86_400_000.0  # milliseconds
+Categories = Mapping[str, Sequence[str]]
+"""The values of each column that is not numeric, by the column's name."""
 
 
-@dataclass(frozen=True)
-class Categories:
-    """The values of each column that is not numeric, by the column's name."""
+def categories_of(X: Any) -> Categories:
+    """The categories of a frame; none if X is not a frame, or all its columns are numeric."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return {}
+    categories = {}
+    for name, dtype in frame.schema.items():
+        if not (dtype.is_numeric() or dtype == nw.Boolean or _is_date(frame[name])):
+            values = sorted({str(value) for value in frame[name].to_list() if not is_missing(value)})
+            if len(values) > MOST:
+                raise DataError(f"column {name!r} of X has {len(values)} different values: leave it out")
+            categories[str(name)] = values
+    return categories
 
-    columns: Mapping[str, tuple[str, ...]]
 
-    @classmethod
-    def of(cls, X: Any) -> Categories:
-        """The categories of a frame; none if X is not a frame, or all its columns are numeric."""
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if not isinstance(frame, nw.DataFrame):
-            return cls({})
-        columns = {}
-        for name, dtype in frame.schema.items():
-            if not (dtype.is_numeric() or dtype == nw.Boolean or _is_date(frame[name])):
-                values = sorted({str(value) for value in frame[name].to_list() if not is_missing(value)})
-                if len(values) > MOST:
-                    raise DataError(f"column {name!r} of X has {len(values)} different values: leave it out")
-                columns[str(name)] = tuple(values)
-        return cls(columns)
-
-    def refuse_many(self, most: int | None) -> None:
-        """Refuse a column with more values than a model accepts, and name it."""
-        for name, values in self.columns.items():
-            if most is not None and len(values) > most:
-                raise DataError(
-                    f"column {name!r} of X has {len(values)} different values, and this model takes at most {most} "
-                    'categories of a column: leave it out, group rare values, or install lightgbm for model="trees" '
-                    "(pip install 'equirate[boosting]')"
-                )
-
-    def places(self, X: Any) -> tuple[int, ...]:
-        """Positions of the columns with categories in the frame."""
-        frame = nw.from_native(X, eager_only=True)
-        return tuple(k for k, name in enumerate(frame.columns) if name in self.columns)
-
-    def coded(self, X: Any) -> Any:
-        """The frame with codes in the place of categories.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"age": [31, 47, 20], "colour": ["red", None, "blue"]})
-        >>> Categories.of(frame).coded(frame)["colour"].tolist()
-        [1.0, nan, 0.0]
-        """
-        X = dates_as_numbers(X)
-        if not self.columns:
-            return X
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if not isinstance(frame, nw.DataFrame):
+def refuse_many(categories: Categories, most: int | None) -> None:
+    """Refuse a column with more values than a model accepts, and name it."""
+    for name, values in categories.items():
+        if most is not None and len(values) > most:
             raise DataError(
-                f"X must be a data frame with the columns {', '.join(map(repr, self.columns))}, which held categories "
-                f"when fitting; got {type(X).__name__}"
+                f"column {name!r} of X has {len(values)} different values, and this model takes at most {most} "
+                'categories of a column: leave it out, group rare values, or install lightgbm for model="trees" '
+                "(pip install 'equirate[boosting]')"
             )
-        missing = [name for name in self.columns if name not in frame.columns]
-        if missing:
-            raise DataError(f"X has no column {missing[0]!r}, which held categories when fitting")
-        coded = []
-        for name, values in self.columns.items():
-            code = {value: float(k) for k, value in enumerate(values)}
-            cells = frame[name].to_list()
-            numbers = [np.nan if is_missing(value) else code.get(str(value), np.nan) for value in cells]
-            coded.append(nw.new_series(name, numbers, nw.Float64, backend=nw.get_native_namespace(frame)))
-        return frame.with_columns(coded).to_native()
+
+
+def places(categories: Categories, X: Any) -> tuple[int, ...]:
+    """Positions of the columns with categories in a frame."""
+    frame = nw.from_native(X, eager_only=True)
+    return tuple(k for k, name in enumerate(frame.columns) if name in categories)
+
+
+def coded(categories: Categories, X: Any) -> Any:
+    """A frame with codes in the place of categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [31, 47, 20], "colour": ["red", None, "blue"]})
+    >>> coded(categories_of(frame), frame)["colour"].tolist()
+    [1.0, nan, 0.0]
+    """
+    X = dates_as_numbers(X)
+    if not categories:
+        return X
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise DataError(
+            f"X must be a data frame with the columns {', '.join(map(repr, categories))}, which held categories "
+            f"when fitting; got {type(X).__name__}"
+        )
+    missing = [name for name in categories if name not in frame.columns]
+    if missing:
+        raise DataError(f"X has no column {missing[0]!r}, which held categories when fitting")
+    columns = []
+    for name, values in categories.items():
+        code = {value: float(k) for k, value in enumerate(values)}
+        cells = frame[name].to_list()
+        numbers = [np.nan if is_missing(value) else code.get(str(value), np.nan) for value in cells]
+        columns.append(nw.new_series(name, numbers, nw.Float64, backend=nw.get_native_namespace(frame)))
+    return frame.with_columns(columns).to_native()
 
 
 def dates_as_numbers(X: Any) -> Any:
@@ -111,12 +108,12 @@ def dates_as_numbers(X: Any) -> Any:
     return frame.with_columns(days).to_native()
 
 
-def few_rows_each(columns: Mapping[str, Sequence[str]], rows: int) -> list[str]:
+def few_rows_each(categories: Categories, rows: int) -> list[str]:
     """A note for each column of categories in which most values belong to one row: it merely identifies rows."""
     return [
         f"column {name!r} of X has {len(values):,} different values in {rows:,} rows: it identifies rows, and says "
         "little of new ones. Leave it out if it is an identifier; give dates as dates, not as text"
-        for name, values in columns.items()
+        for name, values in categories.items()
         if len(values) * FEWEST > rows
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -24,28 +24,26 @@ from ..export.scores import LinearScore, Score, TreeScore
 from ..models.sklearn_classifiers import Line
 from ..training.out_of_fold import line_or_trees, name_of, scorer_of
 
-if TYPE_CHECKING:
-    from .base import RateEstimator
-
 DRAW = "splitmix64-1"
 """Name of the hashed draw that `docs/deploying.md` specifies."""
 
 
-def facts_of(estimator: RateEstimator) -> dict[str, str]:
-    """Metadata of a model: version, problem, output and, for the hashed draw, the salt."""
-    facts = {
-        "equirate": version("equirate"),
-        "problem": repr(estimator.problem_),
-        "output": estimator.output,
-    }
-    hashed = facts["output"] == "hashed"
-    return {**facts, "draw": DRAW, "salt": str(estimator.salt_)} if hashed else facts
+def export_of(estimator: Any) -> Export:
+    """The export of a fitted estimator.
+
+    A `RateClassifier` has one input ``X``, or one for each column of a frame with categories; a `RatePostprocessor` has
+    thresholds on a given score, or on that of a linear model or of trees.
+    """
+    refuse_classes(estimator.classifier_)
+    facts = {"equirate": version("equirate"), "problem": repr(estimator.problem_), "output": estimator.output}
+    if estimator.output == "hashed":
+        facts |= {"draw": DRAW, "salt": str(estimator.salt_)}
+    parts = _of_thresholds(estimator) if hasattr(estimator, "estimator_") else _of_features(estimator)
+    return Export(classes=estimator.classes_, positive=estimator.pos_label_, facts=facts, **parts)
 
 
-def of_classifier(estimator: Any) -> Export:
-    """The export of a `RateClassifier`: one input ``X``, or one for each column of a frame with categories."""
+def _of_features(estimator: Any) -> dict[str, Any]:
     classifier, width = estimator.classifier_, int(estimator.n_features_in_)
-    refuse_classes(classifier)
     members = as_saved(classifier.members, width)
     known: Mapping[str, Any] = getattr(estimator, "categories_", {})
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
@@ -55,15 +53,18 @@ def of_classifier(estimator: Any) -> Export:
         X = inputs["X"] if not columns else np.hstack([_coded(column, inputs[column.name]) for column in columns])
         return np.asarray(members.decide(X))
 
-    return Export(
-        classifier=classifier,
-        width=width,
-        classes=estimator.classes_,
-        positive=estimator.pos_label_,
-        decide=decide,
-        columns=columns,
-        facts=facts_of(estimator),
-    )
+    return {"classifier": classifier, "width": width, "decide": decide, "columns": columns}
+
+
+def _of_thresholds(estimator: Any) -> dict[str, Any]:
+    classifier, members, serving = estimator.classifier_, estimator.classifier_.members, estimator.estimator_
+    on_scores = members.with_scorer(scorer_of(None, estimator.classes_, estimator.pos_label_))
+
+    def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
+        return np.asarray(members.decide(inputs["X"]))
+
+    score = None if serving is None else _score(serving)
+    return {"classifier": replace(classifier, members=on_scores), "width": 1, "decide": decide, "score": score}
 
 
 def _coded(column: CodedColumn, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -71,27 +72,6 @@ def _coded(column: CodedColumn, values: NDArray[Any]) -> NDArray[np.float64]:
         return values
     code = {value: float(k) for k, value in enumerate(column.values)}
     return np.array([[code.get(text, np.nan)] for text in values[:, 0].tolist()])
-
-
-def of_postprocessor(estimator: Any) -> Export:
-    """The export of a `RatePostprocessor`: thresholds on a given score, or on that of a linear model or of trees."""
-    classifier, members = estimator.classifier_, estimator.classifier_.members
-    refuse_classes(classifier)
-    serving = estimator.estimator_
-    exported = members.with_scorer(scorer_of(None, estimator.classes_, estimator.pos_label_))
-
-    def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
-        return np.asarray(members.decide(inputs["X"]))
-
-    return Export(
-        classifier=replace(classifier, members=exported),
-        width=1,
-        classes=estimator.classes_,
-        positive=estimator.pos_label_,
-        decide=decide,
-        score=None if serving is None else _score(serving),
-        facts=facts_of(estimator),
-    )
 
 
 def _score(serving: Any) -> Score:

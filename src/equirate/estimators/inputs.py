@@ -11,6 +11,7 @@ import itertools
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from types import MethodType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,15 +29,16 @@ from ..data.arrays import one_dimensional, to_numpy
 from ..data.attributes import fill_missing
 from ..data.examples import Examples, empty_message
 from ..data.labels import Classes, check_number, codes_of, distinct, plain, positive_label, refuse_mixed
+from ..data.sample import Given
 from ..data.slices import Attribute
 from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem, flat_constraints
+from .absent import refuse_unknown
 from .attributes import attribute_names, named, refuse_unrouted, refuse_unsplit
 from .refitting import ON_INTERRUPT
 from .reporting import shown_label
-from .scores import refuse_unknown
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -46,7 +48,6 @@ UNKNOWN = "Unknown label type"
 """Beginning of the error of labels in an array of objects, as scikit-learn's checks require it."""
 _THREE = (0, 1, 2)
 _LOOKED_AT = 50  # constraints to check for more than two classes
-_BLOCK = 1 << 18  # labels that are checked at a time
 
 
 class InputChecks(ClassifierMixin, BaseEstimator):
@@ -67,7 +68,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__signature__ = _without_self(cls.__init__)  # `__new__` would hide it
+        cls.__signature__ = inspect.signature(MethodType(cls.__init__, cls))  # without self; `__new__` would hide it
 
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
         """Refuse parameters of other classifiers, and say what to use instead."""
@@ -144,11 +145,12 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         """Encode labels as 0 and 1, or as codes of more classes; refuse those that are not in ``classes_``."""
         labels = one_dimensional(to_numpy(y), "y")
         if self._many:
-            known = self.classes_.astype(object)
-            blocks = (labels[k : k + _BLOCK].astype(object) for k in range(0, max(len(labels), 1), _BLOCK))
-            unknown = np.concatenate([block[~np.isin(block, known)] for block in blocks])
-            if not unknown.size:
+            try:
                 return codes_of(labels, self.class_values_, "y")
+            except DataError:
+                unknown = labels[~np.isin(labels.astype(object), self.classes_.astype(object))]
+                if not unknown.size:
+                    raise
         else:
             positive = labels == self.pos_label_
             unknown = labels[~(positive | (labels == self._neg_label))]
@@ -200,30 +202,20 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         parts = () if self.groups is None else attributes_in(self.groups)
         return tuple(sorted({name for part in parts for name in _names_in(part)}))
 
-    def _examples(
-        self,
-        problem: Problem,
-        y: ArrayLike,
-        X: Any,
-        sensitive_features: Any,
-        sample_weight: ArrayLike | None,
-        clusters: Any,
-    ) -> Examples:
-        """Labels as codes, attributes and weights; missing attributes as in ``missing``, baselines as labels."""
+    def _examples(self, problem: Problem, y: ArrayLike, data: Given, clusters: Any) -> Examples:
+        """Labels as codes, attributes and weights; missing attributes as in ``missing``, baselines as labels.
+
+        ``y`` are the labels of the data, checked.
+        """
         labels = self._labels(y)
-        sensitive_features = named(sensitive_features, attribute_names(problem) | set(self._looked_up()), X)
-        refuse_unsplit(sensitive_features, len(labels))
+        people = named(data.attributes, attribute_names(problem) | set(self._looked_up()), data.X)
+        refuse_unsplit(people, len(labels))
         codes = tuple(range(len(self.classes_))) if self._many else None
-        examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True, classes=codes)
+        examples = Examples.of(labels, people, data.sample_weight, fallback=data.X, compared=True, classes=codes)
         cluster_ids = clusters_of(clusters, len(examples), examples.shared)
         examples = replace(examples, classes=self.class_values_, clusters=cluster_ids)
         refuse_unrouted(problem, examples)
         return read_baselines(examples, problem, self.missing)
-
-
-def _without_self(function: Any) -> inspect.Signature:
-    signature = inspect.signature(function)
-    return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 def _names_in(part: Any) -> Iterable[str]:

@@ -7,7 +7,6 @@ values of the row only.
 from __future__ import annotations
 
 import warnings
-from hashlib import blake2b
 from typing import Any
 
 import narwhals as nw
@@ -16,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateWarning
-from .._core.hashing import Hashes, feature_hashes, row_hashes, single_precision
+from .._core.hashing import Hashes, feature_hashes, row_hashes, single_precision, text_hashes
 from ..data.arrays import to_numpy
 
 
@@ -38,7 +37,7 @@ def row_keys(X: Any) -> Hashes:
     keys = row_hashes(np.stack(numbers, axis=1))
     for k, column in enumerate(columns):
         if column.dtype.kind not in "biuf":
-            keys = keys + _text_hashes(column, k)
+            keys = keys + text_hashes([f"{k}:{value!s}" for value in column.tolist()])
     return keys
 
 
@@ -53,15 +52,6 @@ def columns_of_features(X: Any) -> list[NDArray[Any]]:
         return [native[:, k].to_numpy() for k in range(native.shape[1])]
     values = to_numpy(X)
     return [values] if values.ndim == 1 else list(values.reshape(len(values), -1).T)
-
-
-def _text_hashes(column: NDArray[Any], place: int) -> Hashes:
-    """Hash of each value as text, and of its column; each distinct value is hashed once."""
-    known: dict[str, int] = {}
-    texts = [str(value) for value in column.tolist()]
-    for text in set(texts):
-        known[text] = int.from_bytes(blake2b(f"{place}:{text}".encode(), digest_size=8).digest(), "little")
-    return np.array([known[text] for text in texts], dtype=np.uint64)
 
 
 FEWEST_KEYS = 25

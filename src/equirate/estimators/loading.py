@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from .._core.errors import EquirateError, FileError
@@ -20,10 +21,10 @@ SKOPS_TRUSTED = (
     "equirate.estimators.postprocessor.RatePostprocessor",
 )
 """The types of equirate that ``skops.io.load(file, trusted=...)`` has to trust."""
-KINDS: dict[str, tuple[type[Any], Callable[..., Any]]] = {
-    "RateClassifier": (RateClassifier, read_classifier),
-    "RatePostprocessor": (RatePostprocessor, read_postprocessor),
-    "Classifier": (Classifier, read_mixture),
+READERS: dict[str, Callable[..., Any]] = {
+    "RateClassifier": partial(read_classifier, RateClassifier),
+    "RatePostprocessor": partial(read_postprocessor, RatePostprocessor),
+    "Classifier": read_mixture,
 }
 
 
@@ -79,7 +80,6 @@ def completed(loaded: Any, module: Any) -> Any:
 def restored(manifest: container.Manifest, arrays: container.Arrays) -> Any:
     """Make the estimator that a manifest and arrays describe; raises `FileError` if they are invalid."""
     name = manifest.get("kind")
-    if not isinstance(name, str) or name not in KINDS:
-        raise FileError(f"it holds {shown(name)}, not a {' or a '.join(KINDS)}")
-    kind, read = KINDS[name]
-    return read(kind, manifest, arrays)
+    if not isinstance(name, str) or name not in READERS:
+        raise FileError(f"it holds {shown(name)}, not a {' or a '.join(READERS)}")
+    return READERS[name](manifest, arrays)

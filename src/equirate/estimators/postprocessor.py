@@ -8,7 +8,6 @@ their classifier was not trained on (`out_of_fold`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -29,12 +28,10 @@ from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
 from ..data.labels import one_hot
 from ..data.predictions import probabilities_of, scores_of
-from ..data.sample import Sample
+from ..data.sample import Given, Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
-from ..export.model import Export
 from ..game.classifiers import Classifier
 from ..game.options import Options
-from ..game.solution import Solution
 from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in
@@ -48,20 +45,12 @@ from ..selection.salts import chosen_to_serve
 from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_postprocessor, read_postprocessor
 from ..training.draws import Draws, rows_repeat
-from ..training.out_of_fold import (
-    Scored,
-    as_given,
-    name_of,
-    out_of_fold,
-    scorer_of,
-    used_as_given,
-)
-from . import exporting
+from ..training.out_of_fold import Scored, as_given, name_of, out_of_fold, scorer_of, used_as_given
 from .absent import Absent, method_if
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, refuse_empty
 from .keys import row_keys
-from .refitting import all_or_nothing, end_fit
+from .refitting import all_or_nothing
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
@@ -238,28 +227,25 @@ class RatePostprocessor(RateEstimator):
         with all_processes() as shared:
             shared.check_alone("RatePostprocessor")
         with all_or_nothing(self):
-            self._fit(X, y, sensitive_features, sample_weight, clusters)
-            end_fit(self)
+            self._fit(Given(X, y, sensitive_features, sample_weight), clusters)
         return self
 
-    def _fit(
-        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any
-    ) -> None:
+    def _fit(self, data: Given, clusters: Any) -> None:
         self._check_parameters(ALONE)
-        labels = _one_column(y)
+        labels = _one_column(data.y)
         self.classes_ = self._classes_of(labels)
-        compare_indexes(X, y, sensitive_features, sample_weight)
+        compare_indexes(*data[:4])
         problem = Problem(self.objective, self.constraints)
-        examples = self._examples(problem, labels, X, sensitive_features, sample_weight, clusters)
+        examples = self._examples(problem, labels, data, clusters)
         self.problem_ = self._expanded(problem, examples)
-        weights = None if sample_weight is None else examples.weights
-        scored = self._scored(X, labels, weights, examples.clusters)
+        weights = None if data.sample_weight is None else examples.weights
+        scored = self._scored(data.X, labels, weights, examples.clusters)
         self.estimator_ = scored.estimator
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(scored.estimator, name):
                 setattr(self, name, getattr(scored.estimator, name))
-        self._choose(scored, examples, self._hashes(X, scored.rows))
-        keep_provenance(self, (X, y, sensitive_features, sample_weight), ALONE)
+        self._choose(scored, examples, self._hashes(data.X, scored.rows))
+        keep_provenance(self, data[:4], ALONE)
 
     def _hashes(self, X: Any, rows: NDArray[np.intp]) -> Hashes | None:
         """The hashes that scored rows draw by; None if rows do not repeat, except by being scored more than once."""
@@ -306,8 +292,14 @@ class RatePostprocessor(RateEstimator):
         refuse_empty(self.problem_, chosen)
         slices = self._slices(examples)
         model: Any = ClassScores(len(self.classes_), slices) if self._many else Thresholds(self._scorer(None), slices)
-        cells = problem_cells(self.problem_, chosen)
-        outcome = self._outcome(model, Sample(scores, chosen), cells, int(times.max(initial=1)), hashes)
+        sample, cells = Sample(scores, chosen), problem_cells(self.problem_, chosen)
+        if self.confidence is None or not self.problem_.constraints:
+            outcome = self._plain_outcome(model, sample, cells, hashes)
+        elif times.max(initial=1) > 1:
+            raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
+        else:
+            level, method = self.confidence, self.confidence_method
+            outcome = of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
         self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
         outcome = with_notes(outcome, self.uncovered_, ())
         self.certification_ = outcome.certification
@@ -316,7 +308,7 @@ class RatePostprocessor(RateEstimator):
         classifier, status = outcome.outputs[kind], outcome.statuses[kind]
         self.salt_ = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
         if self.repeats_ and hashes is not None:
-            decided = Draws(hashes, (self.salt_,)).decisions(classifier, Sample(scores, chosen), self.salt_)
+            decided = Draws(hashes, (self.salt_,)).decisions(classifier, sample, self.salt_)
         else:
             decided = classifier.expected(scores, attributes=chosen.columns)
         if chosen is examples:
@@ -337,18 +329,9 @@ class RatePostprocessor(RateEstimator):
         """The same thresholds on the scores of the estimator that serves."""
         return replace(classifier, members=classifier.members.with_scorer(self._scorer(self.estimator_)))
 
-    def _outcome(self, model: Any, sample: Sample, cells: Cells, times: int, hashes: Hashes | None) -> Outcome:
-        """The best mixture of thresholds, with a margin if a confidence level is set, and its status."""
-        if self.confidence is None or not self.problem_.constraints:
-            solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds), cells=cells)
-            return self._plain_outcome(solution, sample, cells, hashes)
-        if times > 1:
-            raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
-        level, method = self.confidence, self.confidence_method
-        return of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
-
-    def _plain_outcome(self, solution: Solution, sample: Sample, cells: Cells, hashes: Hashes | None) -> Outcome:
-        """The best mixture of thresholds and, if rows repeat, the classifier that is served instead."""
+    def _plain_outcome(self, model: Any, sample: Sample, cells: Cells, hashes: Hashes | None) -> Outcome:
+        """The best mixture of thresholds, without a margin, and, if rows repeat, the classifier served instead."""
+        solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds), cells=cells)
         mixture = solution.polish()
         prices = costly(Problem(self.objective, self.constraints), solution)
         status = replace(solution.status, advice=(*solution.status.advice, *prices))
@@ -451,28 +434,7 @@ class RatePostprocessor(RateEstimator):
         check_is_fitted(self, "outputs_")
         return self.estimator_
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to one file without pickle; `equirate.load` opens it again, executing nothing.
-
-        For given scores (``estimator=None``) and for linear classifiers of scikit-learn, which are kept as their
-        coefficients. Another estimator cannot be saved without pickle: save it in its own way, and the thresholds on
-        its scores here.
-
-        Parameters
-        ----------
-        path
-            The file to write.
-        """
-        super().save(path)
-
-    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return plain_postprocessor(self)
-
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-        return read_postprocessor(type(self), manifest, arrays)
-
-    def _export(self) -> Export:
-        return exporting.of_postprocessor(self)
+    _plain, _read = plain_postprocessor, classmethod(read_postprocessor)
 
 
 def _one_column(y: ArrayLike) -> NDArray[Any]:

@@ -19,32 +19,26 @@ from ..data.labels import Classes, codes_of, in_order, one_hot
 Array = NDArray[np.float64]
 
 
-def unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The classifier that decides, and the features as it takes them.
+def unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """The classifier that decides, and the features, if there are any, as it takes them.
 
     The best estimator of a search, the last step of a pipeline; samplers of imbalanced-learn are for training only.
     """
+    from sklearn.pipeline import Pipeline  # imports a quarter of a second's modules, which no fit needs
+
     if hasattr(estimator, "best_estimator_"):
         return unwrapped(estimator.best_estimator_, X)
-    if not _is_pipeline(estimator):
+    if not isinstance(estimator, Pipeline):
         return estimator, X
     for _, step in estimator.steps[:-1]:
-        if step not in (None, "passthrough") and not hasattr(step, "fit_resample"):
+        if X is not None and step not in (None, "passthrough") and not hasattr(step, "fit_resample"):
             X = step.transform(X)
     return unwrapped(estimator.steps[-1][1], X)
 
 
-def _is_pipeline(estimator: Any) -> bool:
-    from sklearn.pipeline import Pipeline  # imports a quarter of a second's modules, which no fit needs
-
-    return isinstance(estimator, Pipeline)
-
-
 def served(estimator: Any) -> Any:
     """The classifier that decides, without features."""
-    if hasattr(estimator, "best_estimator_"):
-        return served(estimator.best_estimator_)
-    return served(estimator.steps[-1][1]) if _is_pipeline(estimator) else estimator
+    return unwrapped(estimator)[0]
 
 
 def decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> Array:

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,14 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
 from .._core.errors import DataError, EquirateError, EquirateWarning
-from .._core.late import Late
 from .._core.peers import Peers, all_processes
 from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..certification.certificate import certification_of
 from ..certification.holdout import refuse_inexact
 from ..certification.outcome import certified_outcome
-from ..data.sample import Sample, given, same_everywhere
+from ..data.sample import Given, Sample, given, same_everywhere
 from ..game.algorithms import Algorithm, refuse_games
 from ..game.classifiers import Classifier
 from ..game.record import Start
@@ -46,31 +45,15 @@ from ..training.draws import may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
-from .absent import Absent, method_if
+from . import absent
 from .base import RateEstimator
-from .categories import Categories, dates_as_numbers, few_rows_each
+from .categories import categories_of, coded, dates_as_numbers, few_rows_each, places, refuse_many
 from .frontier import Frontier, plot_history, trace
 from .inputs import ONLY_BINARY, classes_in, compare_indexes
 from .keys import row_keys
-from .refitting import all_or_nothing, end_fit
+from .refitting import all_or_nothing
 from .reporting import UNCONSTRAINED
-from .scores import (
-    NO_LOG_PROBABILITY,
-    NO_PARTIAL_FIT,
-    NO_PROBABILITY,
-    NO_SCORE,
-    has_score,
-    importances,
-    one_line,
-    score,
-)
 from .validating import is_valid, validated
-
-if TYPE_CHECKING:
-    from ..export.model import Export
-    from . import exporting
-else:
-    exporting = Late("equirate.estimators.exporting")
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
@@ -82,7 +65,8 @@ def _has_score(estimator: RateClassifier) -> bool:
     """Whether there is a score; before `fit`, whether the output will have one."""
     if not hasattr(estimator, "outputs_"):
         return estimator.output == "deterministic" and not isinstance(estimator.model, (list, tuple))
-    return has_score(estimator.classifier_.members)
+    members = estimator.members_
+    return len(members) == 1 and members.has_scores
 
 
 class RateClassifier(RateEstimator):
@@ -307,10 +291,10 @@ class RateClassifier(RateEstimator):
             The fitted estimator.
         """
         with all_or_nothing(self), all_processes() as shared:
-            everything = given(X, y, sensitive_features, sample_weight)
-            training, problem = self._training(shared, *everything[:4], clusters)
-            if everything.names is not None:
-                self.feature_names_in_ = np.array(everything.names, dtype=object)
+            data = given(X, y, sensitive_features, sample_weight)
+            training, problem = self._training(shared, data, clusters)
+            if data.names is not None:
+                self.feature_names_in_ = np.array(data.names, dtype=object)
             passes = len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0
             with undisturbed(passes, compiled=not training.generates):
                 began = time.monotonic()
@@ -324,34 +308,24 @@ class RateClassifier(RateEstimator):
                 outcome = with_notes(outcome, uncovered, costly(problem, chooser))
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
-            keep_provenance(self, everything[:4], shared)
-            end_fit(self)
+            keep_provenance(self, data[:4], shared)
         return self
 
-    def _training(
-        self,
-        shared: Peers,
-        X: Any,
-        y: ArrayLike,
-        sensitive_features: Any,
-        sample_weight: ArrayLike | None,
-        clusters: Any = None,
-    ) -> tuple[Training, Problem]:
+    def _training(self, shared: Peers, data: Given, clusters: Any = None) -> tuple[Training, Problem]:
         """Check everything once, map the labels to codes, and split; also return the problem as the user wrote it."""
         self._check_parameters(shared)
         settings = Settings.of(self)
         original = Problem(self.objective, self.constraints)
         common = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_COMPARED}
-        same_everywhere(shared, original, X, sensitive_features, common)
-        settings, coded = self._coded(settings, X)
-        features, checked_y = validated(
-            self, coded, y, reset=True, missing=settings.resolved_model.capabilities.missing_values
-        )
+        same_everywhere(shared, original, data.X, data.attributes, common)
+        settings, X = self._coded(settings, data.X)
+        missing = settings.resolved_model.capabilities.missing_values
+        features, checked_y = validated(self, X, data.y, missing=missing)
         self.classes_ = classes_in(checked_y, shared, self.pos_label)
         if self._many:
             settings = self._for_classes(settings)
-        compare_indexes(X, y, sensitive_features, sample_weight)
-        examples = self._examples(original, checked_y, X, sensitive_features, sample_weight, clusters)
+        compare_indexes(*data[:4])
+        examples = self._examples(original, checked_y, data, clusters)
         problem = self._expanded(original, examples)
         cells = problem_cells(problem, examples)
         if settings.tested:
@@ -373,13 +347,13 @@ class RateClassifier(RateEstimator):
         self.__dict__.pop("categories_", None)
         if not settings.resolved_model.capabilities.missing_values:
             return settings, X
-        categories = Categories.of(X)
-        model = settings.resolved_model.with_categories(categories.places(X)) if categories.columns else None
+        categories = categories_of(X)
+        model = settings.resolved_model.with_categories(places(categories, X)) if categories else None
         if model is None:
             return settings, dates_as_numbers(X)
-        categories.refuse_many(settings.resolved_model.capabilities.max_categories)
-        self.categories_ = {name: list(values) for name, values in categories.columns.items()}
-        return replace(settings, model=model), categories.coded(X)
+        refuse_many(categories, settings.resolved_model.capabilities.max_categories)
+        self.categories_ = categories
+        return replace(settings, model=model), coded(categories, X)
 
     def _continued(self, width: int) -> Start | None:
         """Where the previous fit ended."""
@@ -461,11 +435,11 @@ class RateClassifier(RateEstimator):
             )
         return super()._drawn_by_place(X, attributes)
 
-    predict_proba = Absent(NO_PROBABILITY)
-    predict_log_proba = Absent(NO_LOG_PROBABILITY)
-    partial_fit = Absent(NO_PARTIAL_FIT)
+    predict_proba = absent.Absent(absent.NO_PROBABILITY)
+    predict_log_proba = absent.Absent(absent.NO_LOG_PROBABILITY)
+    partial_fit = absent.Absent(absent.NO_PARTIAL_FIT)
 
-    @method_if(_has_score, NO_SCORE)
+    @absent.method_if(_has_score, absent.NO_SCORE)
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Score of ``classes_[1]``, above 0 exactly where it is predicted; where one classifier decides.
 
@@ -484,8 +458,9 @@ class RateClassifier(RateEstimator):
         numpy.ndarray
             One score per example.
         """
-        attributes = self._attributes(X, sensitive_features)
-        scores = score(self.classifier_.members, self._features(X), attributes)
+        attributes, X = self._attributes(X, sensitive_features), self._features(X)
+        decided = self.members_.decide(X, attributes=attributes)[:, 0]
+        scores: Array = moved_across(self.members_.scores(X, attributes=attributes)[:, 0].astype(float), decided)
         return moved_across(-scores, ~(scores > 0)) if self._first_is_positive else scores
 
     @property
@@ -493,21 +468,32 @@ class RateClassifier(RateEstimator):
         return bool(self.classes_[0] == self.pos_label_)
 
     @property
+    def _line(self) -> Array:
+        """Weights and, below them, the intercept of `decision_function` (features and intercept, 1)."""
+        weights = self.members_.linear_weights()
+        if weights is None or weights.shape[1] != 1:
+            raise AttributeError(absent.NO_COEFFICIENTS)
+        line: Array = weights.astype(float)
+        return -line if self._first_is_positive else line
+
+    @property
     def coef_(self) -> Array:
         """Weights of the features in `decision_function`, (1, features), where one linear classifier decides."""
-        weights = one_line(self.classifier_.members)[:-1].T
-        return -weights if self._first_is_positive else weights
+        return self._line[:-1].T
 
     @property
     def intercept_(self) -> Array:
         """The intercept of `decision_function`, (1,), where one linear classifier decides."""
-        intercept: Array = one_line(self.classifier_.members)[-1]
-        return -intercept if self._first_is_positive else intercept
+        intercept: Array = self._line[-1]
+        return intercept
 
     @property
     def feature_importances_(self) -> Array:
-        """Share of the trees' splits that each feature has, for trees."""
-        return importances(self.classifier_.members)
+        """Share of the trees' splits that each feature has, zeros if there are no splits; for trees."""
+        counts = self.members_.split_counts()
+        if counts is None:
+            raise AttributeError(absent.NO_IMPORTANCES)
+        return np.asarray(counts / max(float(counts.sum()), 1.0))
 
     def to_deterministic(self) -> RateClassifier:
         """Return a fitted copy that predicts with the deterministic output.
@@ -528,8 +514,8 @@ class RateClassifier(RateEstimator):
         if not hasattr(self, "categories_") and is_valid(self, X):
             return X
         missing = make_model(self.model).capabilities.missing_values
-        known = {name: tuple(values) for name, values in getattr(self, "categories_", {}).items()}
-        return validated(self, Categories(known).coded(X) if missing else X, reset=False, missing=missing)
+        X = coded(getattr(self, "categories_", {}), X) if missing else X
+        return validated(self, X, missing=missing)
 
     # -- telling ---------------------------------------------------------------------------------
 
@@ -586,17 +572,11 @@ class RateClassifier(RateEstimator):
         """
         worker = clone(self)
         with all_processes() as shared:
-            training, _ = RateClassifier._training(worker, shared, X, y, sensitive_features, sample_weight, clusters)
+            data = Given(X, y, sensitive_features, sample_weight)
+            training, _ = RateClassifier._training(worker, shared, data, clusters)
             return trace(training, levels, None if test is None else RateClassifier._judged(worker, *test))
 
-    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return plain_classifier(self)
-
-    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-        return read_classifier(type(self), manifest, arrays)
-
-    def _export(self) -> Export:
-        return exporting.of_classifier(self)
+    _plain, _read = plain_classifier, classmethod(read_classifier)
 
 
 def _end_of(solution: Solution, outcome: Outcome) -> Start | None:

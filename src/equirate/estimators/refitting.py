@@ -23,41 +23,34 @@ KEPT = (
 CUT_SHORT = "fit was interrupted: this is what was found until then; status_.interrupted is True"
 
 
-class _InterruptedFit(KeyboardInterrupt):
-    """An interruption, with the estimator that was fitted until then."""
-
-    def __init__(self, fitted: Any) -> None:
-        super().__init__()
-        self.fitted = fitted
-
-
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was, unless everything inside succeeds."""
+    """Leave an estimator as it was, unless its fit inside succeeds; warn if what was fitted is not what was asked for.
+
+    A fit that was interrupted with a result ends as ``on_interrupt`` says.
+    """
     before = dict(vars(estimator))
     try:
         yield
-    except BaseException as error:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        if not isinstance(error, _InterruptedFit):
-            raise
-        fitted = error.fitted
-    else:
         vars(estimator).pop("resume_", None)
+        status = estimator.status_
+        refused = status.interrupted and estimator.on_interrupt == "raise"
+        if not refused:
+            for text in (*status.warnings(), *([CUT_SHORT] if status.interrupted else ())):
+                warnings.warn(text, NotSolvedWarning, stacklevel=4)
+    except BaseException:
+        _restore(estimator, before)
+        raise
+    if not refused:
         return
+    fitted = copy.copy(estimator)
+    _restore(estimator, before)
     estimator.resume_ = fitted
     with contextlib.suppress(NotSolvedWarning):  # raise KeyboardInterrupt even if warnings are errors
         warnings.warn(KEPT, NotSolvedWarning, stacklevel=4)
     raise KeyboardInterrupt
 
 
-def end_fit(estimator: Any) -> None:
-    """Warn if the fit did not succeed; end one that was interrupted with a result as ``on_interrupt`` says."""
-    interrupted = estimator.status_.interrupted
-    if interrupted and estimator.on_interrupt == "raise":
-        fitted = copy.copy(estimator)
-        vars(fitted).pop("resume_", None)
-        raise _InterruptedFit(fitted)
-    for text in (*estimator.status_.warnings(), *([CUT_SHORT] if interrupted else ())):
-        warnings.warn(text, NotSolvedWarning, stacklevel=3)
+def _restore(estimator: Any, before: dict[str, Any]) -> None:
+    vars(estimator).clear()
+    vars(estimator).update(before)

@@ -10,7 +10,7 @@ import platform
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,14 +52,6 @@ def of_training(estimator: RateEstimator) -> Report:
     return Report(**_head(estimator), parts=parts, baseline=baseline, origin=_origin(estimator, ()))
 
 
-class Judged(NamedTuple):
-    """Data to judge on, the probability of deciding for the positive label, and whether rows repeat."""
-
-    sample: Sample
-    predictions: Array
-    repeated: bool
-
-
 def compared_with(
     baseline: tuple[str, str, Array], problem: Problem, examples: Examples, predictions: Array, confidence: float
 ) -> Baseline:
@@ -77,54 +69,50 @@ def compared_with(
 
 def of_data(
     estimator: RateEstimator,
-    judged: Judged,
+    sample: Sample,
+    predictions: Array,
+    repeated: bool,
     confidence: float,
     baseline: tuple[str, str, Array] | None,
     frontier: Frontier | None,
 ) -> Report:
     """A report on new data too, with rates by slice, a baseline and, if there is one, a frontier.
 
+    ``predictions`` are those that are judged; ``repeated`` says whether they are decisions, because rows repeat.
     ``baseline`` is as in `compared_with`.
     """
-    ours, problem = judged.predictions, estimator.problem_
-    features, examples = judged.sample.X, judged.sample.examples
+    problem, features, examples = estimator.problem_, sample.X, sample.examples
 
-    def evaluated(predictions: Array) -> Evaluation:
-        return Evaluation.of(problem, examples, predictions, confidence)
-
-    def rates(predictions: Array) -> Any:
-        return rates_by_slice(problem, examples, predictions, confidence)
+    def judged(decided: Array) -> tuple[Evaluation, Any]:
+        return (
+            Evaluation.of(problem, examples, decided, confidence),
+            rates_by_slice(problem, examples, decided, confidence),
+        )
 
     points = []
     if frontier is not None:
         for k in np.argsort(frontier.levels, kind="stable").tolist():
-            decisions = frontier.decided(k, features, examples.columns)
-            points.append(Point(frontier.levels[k], evaluated(decisions), rates(decisions)))
+            points.append(Point(frontier.levels[k], *judged(frontier.decided(k, features, examples.columns))))
     shares = np.full(len(estimator.classifier_.weights), np.nan)
-    if not len(estimator.classes_) > 2:
+    if len(estimator.classes_) == 2:
         decided_by_member = estimator.classifier_.members.decide(features, attributes=examples.columns)
         shares = np.average(decided_by_member, axis=0, weights=examples.weights)
-    head, tested = _head(estimator), evaluated(ours)
-    original = Problem(estimator.objective, estimator.constraints)
-    crossed = intersection_notes(original, examples, ours)
-    head["notes"] = (*head["notes"], *_draws(judged, tested), *crossed)
+    tested, rates = judged(predictions)
+    head, original = _head(estimator), Problem(estimator.objective, estimator.constraints)
+    if repeated:
+        head["notes"] += (REPEATED,)
+    elif tested.undecided > 0:
+        share = f"{tested.undecided:.1%} of the examples"
+        head["notes"] += (f"the decision of {share} depends on the draw of the mixture's member",)
+    head["notes"] += tuple(intersection_notes(original, examples, predictions))
     return Report(
         **head,
         parts={**estimator.parts_, "test": tested},
-        rates=rates(ours),
-        baseline=None if baseline is None else compared_with(baseline, problem, examples, ours, confidence),
+        rates=rates,
+        baseline=None if baseline is None else compared_with(baseline, problem, examples, predictions, confidence),
         frontier=tuple(points),
         origin=_origin(estimator, tuple(map(float, shares))),
     )
-
-
-def _draws(judged: Judged, tested: Evaluation) -> list[str]:
-    """Notes on the draws of a mixture: how many decisions depend on them, or that drawn decisions are judged."""
-    if judged.repeated:
-        return [REPEATED]
-    if not tested.undecided > 0:
-        return []
-    return [f"the decision of {tested.undecided:.1%} of the examples depends on the draw of the mixture's member"]
 
 
 def _head(estimator: RateEstimator) -> dict[str, Any]:
@@ -189,7 +177,7 @@ def as_probabilities(
 
 def shown_label(label: Any) -> str:
     """A label as text."""
-    return repr(label.item() if isinstance(label, np.generic) else label)
+    return repr(plain(label))
 
 
 def _how_drawn(estimator: RateEstimator) -> str:

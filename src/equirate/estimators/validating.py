@@ -39,8 +39,8 @@ def is_valid(estimator: Any, X: Any) -> bool:
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = False) -> Any:
-    """Validate features, or features and labels, as scikit-learn does; ``reset`` learns the names of the columns.
+def validated(estimator: Any, X: Any, *y: Any, missing: bool) -> Any:
+    """Validate features as scikit-learn does; with labels, `fit` also learns the names of the columns.
 
     ``missing`` says whether features may be NaN.
     """
@@ -55,7 +55,7 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
     for labels in y:
         if labels is not None and not sp.issparse(labels):
             refuse_missing(to_numpy(labels), "y")
-    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
+    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": bool(y)}
     options["ensure_min_samples"] = 2 if y else 1
     try:
         checked = validate_data(estimator, X, *y, ensure_all_finite=False, **options)

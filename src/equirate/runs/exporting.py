@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
-from ..estimators.exporting import of_classifier, of_postprocessor
+from ..estimators.exporting import export_of as export_of_estimator
 from ..export.columns import Column, NumberColumn, TextColumn
 from ..export.model import CHECKED, Export
 from ..tables.encoder import FARTHEST, Encoder, Encoding, OneHot
@@ -50,7 +50,7 @@ def export_of(model: FolderModel) -> Export:
     trained, encoder = model.trained, model.encoder
     if trained.estimator is None:
         raise EquirateError("a mixture made by recertify cannot be exported: fit it again with its constraints")
-    exported: Export = (of_postprocessor if trained.kind == "thresholds" else of_classifier)(trained.estimator)
+    exported = export_of_estimator(trained.estimator)
     dense = needs_dense(trained.kind)
 
     def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:

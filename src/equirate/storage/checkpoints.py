@@ -94,13 +94,8 @@ class Checkpoints:
     """
 
     def __init__(self, place: Place, name: str, about: str, shared: Peers, every: float) -> None:
-        self.place, self.name, self.about, self.shared, self.every = (
-            place,
-            re.sub(r"\W", "-", name),
-            about,
-            shared,
-            every,
-        )
+        self.place, self.name = place, re.sub(r"\W", "-", name)
+        self.about, self.shared, self.every = about, shared, every
         self.left = time.monotonic()
         self.pieces: list[dict[str, Any]] = []
         """Names of the pieces that the head refers to, each with the recorded rounds that are in it."""

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import math
 import os
 import re
 from collections.abc import Iterator
-from typing import IO, Any
+from io import BufferedIOBase, BytesIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,6 @@ _ENTRY = Fields(
     }
 )
 _METADATA = Fields({"format": Text(100), "version": Text(20)})
-_BLOCK = 2**20
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -76,7 +75,7 @@ def packed(manifest: Manifest, arrays: Arrays) -> list[Bytes]:
     named = {MANIFEST: np.frombuffer(text, np.uint8), **{name: ready[name] for name in order}}
     named[CHECKSUM] = np.zeros(32, np.uint8)
     head = _head(named)
-    parts: list[Bytes] = [head, text, *(_bytes(ready[name]) for name in order)]
+    parts: list[Bytes] = [head, text, *(ready[name].reshape(-1).view(np.uint8).data for name in order)]
     if sum(map(len, parts)) > MOST_BYTES or len(head) > MOST_HEADER or len(named) > MOST_ARRAYS:
         raise FileError(
             f"a file holds at most {MOST_BYTES >> 20} MiB in {MOST_ARRAYS} arrays; this one would have "
@@ -100,10 +99,6 @@ def _ready(name: str, array: NDArray[Any]) -> NDArray[Any]:
     if little not in _NAMES or array.ndim > MOST_AXES:
         raise FileError(f"the array {name!r} is not plain data: it has {array.ndim} axes of type {array.dtype}")
     return np.asarray(array, dtype=little, order="C")
-
-
-def _bytes(array: NDArray[Any]) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
 
 
 def _head(named: Arrays) -> bytes:
@@ -132,11 +127,11 @@ def read(path: str | os.PathLike[str]) -> tuple[Manifest, Arrays]:
 
 def from_bytes(content: bytes) -> tuple[Manifest, Arrays]:
     """Read the content of a file."""
-    return unpacked(io.BytesIO(content), len(content))
+    return unpacked(BytesIO(content), len(content))
 
 
 @contextlib.contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BufferedIOBase, int]]:
     """A regular file and its size; an error for anything else, without blocking."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -155,19 +150,24 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
         yield stream, facts.st_size
 
 
-def unpacked(stream: IO[bytes], size: int) -> tuple[Manifest, Arrays]:
-    """Read the content of a file of version 2 from a stream of known size."""
+def unpacked(stream: BufferedIOBase, size: int) -> tuple[Manifest, Arrays]:
+    """Read the content of a file of version 2 from a stream of known size; the arrays are views of one buffer."""
     table, start = _table(stream, size)
-    _check_sum(stream, size)
-    stream.seek(start)
-    (_, first), *others = table.items()
-    manifest = plain.from_text(bytes(_array(stream, first)))
+    stream.seek(0)
+    content = np.empty(size, dtype=np.uint8)
+    if stream.readinto(content.data) != size:
+        raise FileError("it became shorter while it was read")
+    if hashlib.sha256(content[:-32].data).digest() != content[-32:].tobytes():
+        raise FileError("it is damaged: its checksum is not that of its content")
+    arrays = {name: _array(content[start:], entry) for name, entry in table.items()}
+    del arrays[CHECKSUM]
+    manifest = plain.from_text(arrays.pop(MANIFEST).tobytes())
     if not isinstance(manifest, dict):
         raise FileError("it is damaged: its manifest is not an object")
-    return manifest, {name: _array(stream, entry) for name, entry in others if name != CHECKSUM}
+    return manifest, arrays
 
 
-def _table(stream: IO[bytes], size: int) -> tuple[dict[str, Any], int]:
+def _table(stream: BufferedIOBase, size: int) -> tuple[dict[str, Any], int]:
     """The entries of the arrays, and where they begin; sizes and places agree with each other and the file."""
     length = int.from_bytes(stream.read(8), "little")
     if size < 8 + 2 or not 2 <= length <= min(MOST_HEADER, size - 8):
@@ -211,28 +211,9 @@ def _check_version(table: Any) -> None:
         raise FileError(f"it has format version {version} in the layout of {VERSION}, the newest known here{advice}")
 
 
-def _check_sum(stream: IO[bytes], size: int) -> None:
-    stream.seek(0)
-    digest, left = hashlib.sha256(), size - 32
-    while left > 0:
-        block = stream.read(min(left, _BLOCK))
-        if not block:
-            raise FileError("it became shorter while it was read")
-        digest.update(block)
-        left -= len(block)
-    if stream.read(32) != digest.digest():
-        raise FileError("it is damaged: its checksum is not that of its content")
-
-
-def _array(stream: IO[bytes], entry: dict[str, Any]) -> NDArray[Any]:
-    array = np.empty(entry["shape"], dtype=TYPES[entry["dtype"]])
-    room = array.reshape(-1).view(np.uint8).data if array.size else memoryview(bytearray())
-    done = 0
-    while done < len(room):
-        count = stream.readinto(room[done:])  # type: ignore[attr-defined]  # a stream of bytes has it
-        if not count:
-            raise FileError("it became shorter while it was read")
-        done += count
-    if array.dtype == np.bool_ and array.size and int(array.view(np.uint8).max()) > 1:
+def _array(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
+    start, end = entry["data_offsets"]
+    values = data[start:end].view(TYPES[entry["dtype"]]).reshape(entry["shape"])
+    if values.dtype == np.bool_ and values.size and int(values.view(np.uint8).max()) > 1:
         raise FileError("it is damaged: a flag is neither true nor false")
-    return array
+    return np.require(values, requirements="A")  # other writers may not align numbers

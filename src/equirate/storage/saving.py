@@ -128,15 +128,15 @@ _HISTORY = {"round": 1, "objective": 2, "violation": 2, "multipliers": 3, "slack
 
 def _read_history(left: Arrays) -> Arrays:
     """Recorded quantities, all over the same rounds and configurations."""
-    prefix, rule = "history.", ArrayOf("fiub", None, nan=True, infinite=True)
-    names = [name for name in left if name.startswith(prefix)]
-    history = {name.removeprefix(prefix): _take(left, name, rule) for name in names}
-    rounds = history.get("round", np.zeros((0, 0)))
-    if history.keys() != _HISTORY.keys() or rounds.ndim != 1 or not np.isfinite(rounds).all():
-        raise FileError(f"the history must have {', '.join(_HISTORY)}, over rounds that are numbers")
-    ends = {(array.shape[0], array.shape[-1]) for name, array in history.items() if name != "round" and array.ndim}
-    fit = all(history[name].ndim == dimensions for name, dimensions in _HISTORY.items())
-    if not fit or len(ends) != 1 or next(iter(ends))[0] != len(rounds):
+    history = {
+        name: _take(left, f"history.{name}", ArrayOf("fiub", dimensions, nan=True, infinite=True))
+        for name, dimensions in _HISTORY.items()
+    }
+    rounds = history["round"]
+    if not np.isfinite(rounds).all():
+        raise FileError("the rounds of the history are not numbers")
+    ends = {(array.shape[0], array.shape[-1]) for name, array in history.items() if name != "round"}
+    if len(ends) != 1 or next(iter(ends))[0] != len(rounds):
         raise FileError("the history is not over the same rounds and configurations")
     return history
 
@@ -258,7 +258,7 @@ def plain_mixture(classifier: Classifier) -> tuple[Plain, Arrays]:
     return manifest, arrays
 
 
-def read_mixture(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Classifier:
+def read_mixture(manifest: Plain, arrays: Arrays) -> Classifier:
     """Rebuild a `Classifier`."""
     _MIXTURE.check(manifest, "the manifest")
     written, left = manifest.get("problem"), dict(arrays)
@@ -292,16 +292,14 @@ def _plain_head(estimator: Any) -> Plain:
 def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     """Check the manifest, and make an estimator with settings, problem, labels and notes."""
     manifest_rule(kind).check(manifest, "the manifest")
-    problem, settings = manifest["problem"], manifest["settings"]
-    for constraints in (problem["constraints"], settings["constraints"]):
-        _refuse_long(constraints)
+    settings = manifest["settings"]
+    _refuse_long(settings["constraints"])
     estimator = kind(**{name: _setting(name, value) for name, value in settings.items()})
     estimator.classes_ = _labels(manifest["classes"])
     if len(estimator.classes_) > 2 and estimator.pos_label is not None:
         raise FileError(f"there is a positive label among {len(estimator.classes_)} classes")
-    estimator.problem_ = _read_problem(problem).in_classes(
-        estimator.class_values_
-    )  # refuses a label that is not among them
+    problem = _read_problem(manifest["problem"])
+    estimator.problem_ = problem.in_classes(estimator.class_values_)  # refuses a label that is not among them
     estimator.salt_ = manifest["salt"]
     for name, (attribute, _) in OPTIONAL.items():
         if name in manifest:
