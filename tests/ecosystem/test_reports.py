@@ -166,3 +166,32 @@ def test_the_report_of_an_estimator_names_it_too() -> None:
     y = (score + RNG.random(200) > 0.8).astype(int)
     post.fit(score + RNG.random(200), y, sensitive_features=people)
     assert any("intersect=True" in note for note in post.report(score, y, sensitive_features=people).notes)
+
+
+def test_labels_that_a_classifier_was_not_trained_on_are_refused() -> None:
+    model = LogisticRegression().fit(X, Y)
+    other = np.where(np.arange(N) < 50, 7, Y)
+    for judge in (
+        lambda: eq.report(model, X, other, sensitive_features=PEOPLE, problem=PROBLEM),
+        lambda: eq.scorer(F1)(model, X, other),
+        lambda: eq.RateDisplay.from_estimator(model, X, other, sensitive_features=PEOPLE),
+    ):
+        with pytest.raises(eq.DataError, match=r"y has values that are no class: 7; the classes are 0, 1"):
+            judge()
+
+
+def test_a_warning_about_indexes_names_the_line_of_the_caller() -> None:
+    model = LogisticRegression().fit(X, Y)
+    moved = PEOPLE.set_axis(np.arange(N) + 1)
+    with pytest.warns(eq.EquirateWarning, match="index") as caught:
+        eq.report(model, pd.DataFrame(X), Y, sensitive_features=moved, problem=PROBLEM)
+    assert caught[0].filename == __file__
+
+
+def test_a_stochastic_postprocessor_warns_of_single_rows() -> None:
+    frame = np.random.default_rng(1).normal(size=(N, 1))
+    settings: dict[str, Any] = {"cv": "prefit", "output": "stochastic", "random_state": 0}
+    drawn = eq.RatePostprocessor(None, eq.maximize(eq.f1()), [eq.positive_rate() <= 0.123], **settings).fit(frame, Y)
+    assert not drawn.classifier_.is_deterministic
+    with pytest.warns(eq.EquirateWarning, match="a single row"):
+        drawn.predict(frame[:1])

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.errors import DataError, EquirateError
 from ..data.arrays import one_dimensional, refuse_missing, to_numpy
 from ..data.examples import Examples
-from ..data.labels import positive_label
+from ..data.labels import codes_of, positive_label
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..reports.facts import rates_by_slice
@@ -110,11 +110,11 @@ def report(
     if len(classes) > 2:
         raise DataError(f"a report is about two labels; there are {len(classes)}: {classes.tolist()[:5]!r}")
     positive = positive_label(getattr(inner, "pos_label", None) if pos_label is None else pos_label, classes)
-    compare_indexes(X, y, sensitive_features, sample_weight)
+    values = two_values(classes, positive)
+    compare_indexes(X, y, sensitive_features, sample_weight, stacklevel=4)
     people = named(sensitive_features, attribute_names(problem), X)
     refuse_unsplit(people, len(labels))
-    examples = Examples.of(labels == positive, people, sample_weight, fallback=X, compared=True)
-    values = two_values(classes, positive)
+    examples = Examples.of(codes_of(labels, values, "y"), people, sample_weight, fallback=X, compared=True)
     examples = read_baselines(replace(examples, classes=values), problem)
     if is_array:
         predictions = reporting.as_probabilities(estimator, classes, positive, len(labels), "estimator")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copyreg
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import CertificateMethod, Correction
-from .._core.errors import DataError, EquirateError, FileError
+from .._core.errors import DataError, EquirateError, EquirateWarning, FileError
 from .._core.hashing import salted, uniform
 from .._core.peers import ALONE, Peers, all_processes
 from ..data.arrays import to_numpy
@@ -178,6 +179,13 @@ class RateEstimator(InputChecks):
 
     def _drawn_by_place(self, X: Any, attributes: Any) -> NDArray[np.int_]:
         """Decisions of the stochastic output: the place of each row draws a member."""
+        if X.shape[0] == 1 and not self.classifier_.is_deterministic:
+            warnings.warn(
+                'a single row is always the first of its batch, so output="stochastic" gives every one of them the '
+                'same draw: use output="hashed", or predict in batches',
+                EquirateWarning,
+                stacklevel=3,
+            )
         return self.classifier_.predict(X, attributes=attributes, random_state=self._draw_seed)
 
     def _repeat(self, X: Any, shared: Peers) -> bool:

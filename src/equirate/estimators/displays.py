@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
-from ..data.arrays import refuse_missing, to_numpy
+from ..data.arrays import one_dimensional, refuse_missing, to_numpy
 from ..data.attributes import columns_of
 from ..data.examples import Examples
 from ..data.groups import Groups
-from ..data.labels import positive_label
+from ..data.labels import codes_of, positive_label
 from ..data.slices import EVERYBODY
 from ..language.parity import attributes_in
 from ..reports.facts import SHOWN, RateName, RateValue, measured_rate
 from .attributes import named
 from .frontier import Frontier, pyplot
+from .inputs import two_values
 from .predictions import decided, served
 from .reporting import as_probabilities, shown_label
 
@@ -127,7 +128,7 @@ class RateDisplay:
         people = named(sensitive_features, _names(by))
         predictions = decided(estimator, X, people, positive)
         name = type(inner).__name__ if name is None else name
-        measured = _measured(y, predictions, positive, people, X, by, rates, sample_weight, confidence)
+        measured = _measured(y, predictions, classes, positive, people, X, by, rates, sample_weight, confidence)
         return cls(measured, positive_label=shown_label(positive), estimator_name=name).plot(ax=ax, **options)
 
     @classmethod
@@ -184,7 +185,7 @@ class RateDisplay:
         positive = _positive(pos_label, classes)
         people = named(sensitive_features, _names(by))
         predictions = as_probabilities(y_pred, classes, positive, len(labels), "y_pred")
-        measured = _measured(labels, predictions, positive, people, None, by, rates, sample_weight, confidence)
+        measured = _measured(labels, predictions, classes, positive, people, None, by, rates, sample_weight, confidence)
         return cls(measured, positive_label=shown_label(positive), estimator_name=name).plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> RateDisplay:
@@ -350,6 +351,7 @@ def _positive(pos_label: Any, classes: NDArray[Any]) -> Any:
 def _measured(
     y: ArrayLike,
     predictions: Array,
+    classes: NDArray[Any],
     positive: Any,
     sensitive_features: Any,
     X: Any,
@@ -359,13 +361,14 @@ def _measured(
     confidence: float,
 ) -> list[RateValue]:
     """Each rate, for everybody and for each group."""
-    labels = to_numpy(y)
-    refuse_missing(labels, "y")
     known = {shown.name: shown for shown in SHOWN}
     strange = [rate for rate in rates if rate not in known]
     if strange:
         raise EquirateError(f"rates must be some of {', '.join(map(repr, known))}; got {strange[0]!r}")
-    examples = Examples.of(labels == positive, sensitive_features, sample_weight, fallback=X)
+    labels = one_dimensional(to_numpy(y), "y")
+    refuse_missing(labels, "y")
+    codes = codes_of(labels, two_values(classes, positive), "y")
+    examples = Examples.of(codes, sensitive_features, sample_weight, fallback=X)
     sets = [_names(by)] if by is not None else [(name,) for name in columns_of(sensitive_features)]
     if not any(sets):
         raise DataError("there are no groups to show: give sensitive_features, or by= with columns of X")

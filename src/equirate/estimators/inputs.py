@@ -299,10 +299,10 @@ def _refuse_objects(y: NDArray[Any]) -> None:
     )
 
 
-def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any, *, stacklevel: int = 5) -> None:
     """Compare the indexes of the arguments of an estimator's methods."""
     arguments = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    check_indexes(arguments, stacklevel=5)
+    check_indexes(arguments, stacklevel=stacklevel)
 
 
 def refuse_empty(problem: Problem, examples: Examples) -> None:

@@ -8,7 +8,6 @@ of its ``fit`` are in `training`, `game`, `selection` and `certification`, evalu
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -19,7 +18,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
-from .._core.errors import DataError, EquirateError, EquirateWarning
+from .._core.errors import DataError, EquirateError
 from .._core.peers import Peers, all_processes
 from .._core.seeds import stream
 from .._core.threads import undisturbed
@@ -424,16 +423,6 @@ class RateClassifier(RateEstimator):
     def weights_(self) -> Array:
         """Their probabilities."""
         return self.classifier_.weights
-
-    def _drawn_by_place(self, X: Any, attributes: Any) -> NDArray[np.int_]:
-        if X.shape[0] == 1 and not self.classifier_.is_deterministic:
-            warnings.warn(
-                'a single row is always the first of its batch, so output="stochastic" gives every one of them the '
-                'same draw: use output="hashed", or predict in batches',
-                EquirateWarning,
-                stacklevel=3,
-            )
-        return super()._drawn_by_place(X, attributes)
 
     predict_proba = absent.Absent(absent.NO_PROBABILITY)
     predict_log_proba = absent.Absent(absent.NO_LOG_PROBABILITY)

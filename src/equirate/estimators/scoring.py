@@ -192,8 +192,9 @@ class RateScorer:
             values = tuple(classes.tolist())
             examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, classes=values)
         else:
-            examples = Examples.of((labels == positive).ravel(), sensitive_features, sample_weight, fallback=X)
-            examples = replace(examples, classes=two_values(classes, positive))
+            values = two_values(classes, positive)
+            codes = codes_of(labels.ravel(), values, "y")
+            examples = replace(Examples.of(codes, sensitive_features, sample_weight, fallback=X), classes=values)
         refuse_unrouted(self.problem, examples)
         examples = read_baselines(examples, self.problem, self.missing)
         problem = self.problem.expanded(examples)
