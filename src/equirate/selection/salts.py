@@ -30,7 +30,6 @@ from .comparison import measured
 from .derandomization import agreed_sums
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp] | slice
 
 _TIGHTER = 3
 """Mixtures with a margin that are tried where no salt of the first satisfies the constraints; each adds the violation
@@ -66,8 +65,6 @@ def best_salt(
     cells = solution.judge.cells
     decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
     disputed = np.flatnonzero(disagree(decided))
-    if not cells.shared.some(len(disputed)):
-        return _served_single(solution, mixture, sample, draws, margins)
     fixed = agreed_sums(cells, decided)
     hashes, picked, adder = draws.hashes[disputed], decided[disputed], cells.adder[:, disputed]
     many = cells.n_classes > 2
@@ -95,14 +92,6 @@ def with_salt(solution: Solution, served: Served, sample: Sample, draws: Draws) 
     return best_salt(solution, served.classifier, sample, replace(draws, salts=(served.salt,)))
 
 
-def _served_single(
-    solution: Solution, single: Classifier, sample: Sample, draws: Draws, margins: Array | float = 0.0
-) -> Served:
-    decided = single.members.decide(sample.X, attributes=sample.examples.columns)
-    objective, violation = _values(solution, solution.judge.cells.sums(decided), margins)
-    return Served(single, draws.salts[0], float(objective[0]), float(violation[0]))
-
-
 def _values(solution: Solution, sums: Array, margins: Array | float) -> tuple[Array, Array]:
     """Minimised objective and largest signed violation of decisions; losses are no function of decisions."""
     objective, violations = solution.values(solution.judge.rates(sums))
@@ -127,7 +116,7 @@ def chosen_to_serve(
         except InfeasibleError:
             break
         candidates.append(best_salt(solution, replace(tighter, problem=solution.problem), sample, draws))
-    candidates.append(_served_single(solution, single, sample, draws))
+    candidates.append(best_salt(solution, single, sample, draws))
     best = min(candidates, key=lambda one: one.cost(solution.tolerance))
     return best, _status(solution, mixture, best, sample)
 
