@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.listing import listed
 from .arrays import same_length, to_numpy
 from .slices import is_missing
 
@@ -110,7 +111,7 @@ def refuse_infinite(matrix: Any, names: Sequence[str] | None = None) -> None:
         counts += [(int(k), int(rows[k]), what) for k in np.flatnonzero(rows)]
     counts.sort(key=lambda each: each[0])
     parts = [f"{what} in {n} row{'s' if n > 1 else ''} of column {_named(k, names)}" for k, n, what in counts]
-    raise DataError(f"X has NaN or infinite values ({_listed(parts)}): fill them or drop those examples")
+    raise DataError(f"X has NaN or infinite values ({listed(parts)}): fill them or drop those examples")
 
 
 def _refuse_large(matrix: Any, names: Sequence[str] | None) -> None:
@@ -131,10 +132,10 @@ def not_numbers(matrix: NDArray[Any], names: Sequence[str] | None = None) -> str
     columns = [k for k in range(matrix.shape[1]) if _not_a_number(matrix[:, k]) is not None]
     if not columns:
         return ""
-    listed = _listed([f"{_named(k, names)} (such as {_not_a_number(matrix[:, k])})" for k in columns])
+    shown = listed([f"{_named(k, names)} (such as {_not_a_number(matrix[:, k])})" for k in columns])
     them, these = ("it", "this column does") if len(columns) == 1 else ("them", "these columns do")
     return (
-        f"X must hold numbers, and {these} not: {listed}. Encode {them} (text with "
+        f"X must hold numbers, and {these} not: {shown}. Encode {them} (text with "
         f"sklearn.preprocessing.OneHotEncoder, dates as days since the first one), or take {them} out of X and pass "
         f"{them} as sensitive_features (RateClassifier) or attributes (solve)"
     )
@@ -176,7 +177,3 @@ def _not_a_number(column: NDArray[Any]) -> str | None:
 
 def _named(column: int, names: Sequence[str] | None) -> str:
     return str(column) if names is None else repr(names[column])
-
-
-def _listed(parts: Sequence[str], most: int = 5) -> str:
-    return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

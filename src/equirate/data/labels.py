@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateWarning
+from .._core.listing import listed
 from .._core.peers import peers
 from .arrays import finite_numbers, has_missing, one_dimensional, refuse_missing, to_numpy
 
@@ -28,7 +29,6 @@ MANY = 100
 MOST = 1000
 """Classes at most: with more, labels are a quantity or an identifier."""
 _ROUNDED = 1e-6  # how far the sum of a row's probabilities may be from 1, by rounding in single precision
-_SHOWN = 5
 _BLOCK = 1 << 18  # labels that are looked at together
 
 
@@ -64,17 +64,15 @@ def positive_label(pos_label: Any, classes: Sequence[Any] | NDArray[Any]) -> Any
     return pos_label
 
 
-def listed(values: Iterable[Any]) -> str:
+def listed_values(values: Iterable[Any]) -> str:
     """Some values for a message.
 
     Examples
     --------
-    >>> listed("abcdefgh")
+    >>> listed_values("abcdefgh")
     "'a', 'b', 'c', 'd', 'e' and 3 more"
     """
-    shown = [repr(plain(value)) for value in values]
-    more = f" and {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
-    return ", ".join(shown[:_SHOWN]) + more
+    return listed([repr(plain(value)) for value in values])
 
 
 def classes_of(array: NDArray[Any], name: str, more: Iterable[Any] = ()) -> Classes:
@@ -135,7 +133,7 @@ def code_of(label: Any, classes: Classes, what: str) -> int:
             return code
     similar = [value for value in classes if str(value) == str(label)]
     hint = f"; did you mean {similar[0]!r}?" if similar else ""
-    raise DataError(f"{what}: y has no class {label!r}; its classes are {listed(classes)}{hint}")
+    raise DataError(f"{what}: y has no class {label!r}; its classes are {listed_values(classes)}{hint}")
 
 
 def codes_of(array: NDArray[Any], classes: Classes, name: str) -> NDArray[Any]:
@@ -160,7 +158,9 @@ def codes_of(array: NDArray[Any], classes: Classes, name: str) -> NDArray[Any]:
     keys = [(isinstance(value, str), plain(value)) for value in values]
     unknown = [value for value, key in zip(values, keys, strict=True) if key not in number]
     if unknown:
-        raise DataError(f"{name} has values that are no class: {listed(unknown)}; the classes are {listed(classes)}")
+        raise DataError(
+            f"{name} has values that are no class: {listed_values(unknown)}; the classes are {listed_values(classes)}"
+        )
     codes: NDArray[Any] = np.array([number[key] for key in keys], dtype=dtype)[inverse.reshape(-1)]
     return codes
 
@@ -175,7 +175,7 @@ def class_probabilities(array: NDArray[Any], classes: Classes, length: int) -> A
     if array.ndim != 2 or array.shape[1] != count:
         raise DataError(
             f"y_pred must hold predicted labels, or probabilities of shape ({length:,}, {count}) for the classes "
-            f"{listed(classes)}; got shape {array.shape}. Give all classes with classes=[...] where y lacks some"
+            f"{listed_values(classes)}; got shape {array.shape}. Give all classes with classes=[...] where y lacks some"
         )
     numbers = np.asarray(array, dtype=float)
     if not np.isfinite(numbers).all():

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.listing import listed
 
 Columns = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
@@ -332,8 +333,7 @@ def unknown_values(slice_: Slice, columns: Columns) -> str:
 
 
 def _listed(values: list[Any]) -> str:
-    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    return ", ".join(map(repr, values[:_SHOWN])) + more
+    return listed([*map(repr, values)], _SHOWN)
 
 
 def _unlike(value: str) -> Callable[[Any], float]:
