@@ -281,6 +281,10 @@ class FoldMixtures:
         support = np.flatnonzero(mu)
         return Classifier(self.members.take(support.tolist()), mu[support], self.solution.problem)
 
+    def salt_of(self, mu: Array) -> int | None:
+        """The salt that a mixture is served with; None for decisions that are drawn."""
+        return None
+
     def probability(self, mu: Array) -> Array:
         """Probability of predicting 1, or of each of several classes, on the rows of the test."""
         return self.classifier(mu).expected_sample(self.constraint_test.sample.take(self.test))

@@ -36,10 +36,10 @@ from numpy.typing import NDArray
 from .._core.errors import InfeasibleError
 from ..game.classifiers import Classifier
 from ..game.infeasible import loosened
+from ..judge.certify import Certificates
 from ..problem.problem import Problem
 from ..training.training import Training
 from .constraint_test import ConstraintTest
-from .fixed_sequence import Passed
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -53,6 +53,19 @@ TOO_FEW = "there are too few examples behind some rate to deal them out in folds
 
 
 @dataclass(frozen=True, eq=False)
+class Passed:
+    """The last candidate of the fixed sequence that passed the test."""
+
+    share: float
+    """Of the margin."""
+    mixture: Classifier
+    salt: int | None
+    """The salt that was tested with the mixture, where rows repeat."""
+    probability: Array
+    certificates: Certificates
+
+
+@dataclass(frozen=True, eq=False)
 class MethodResult:
     """The result of a method: the rows of the test, the decisions there without a margin, and what passed."""
 
@@ -60,10 +73,7 @@ class MethodResult:
     rows: Rows
     without_margin: Array
     passed: Passed | None = None
-    mixture: Classifier | None = None
     reasons: tuple[str, ...] = ()
-    salt: int | None = None
-    """The salt that was tested with the mixture, where rows repeat."""
 
 
 def too_few(constraint_test: ConstraintTest, plain: Classifier) -> MethodResult:

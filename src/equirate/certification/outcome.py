@@ -27,9 +27,9 @@ from ..selection.choice import Outcome, choose, outcome_of
 from ..training.settings import SPLIT, Settings
 from ..training.training import Training
 from .certificate import certify_result
-from .constraint_test import ConstraintTest
 from .folds import cross_fit
 from .holdout import hold_out, refuse_inexact
+from .methods import MethodResult
 
 INTERRUPTED = "not certified: fit was interrupted before the test of the constraints was complete"
 UNCERTIFIED = "not certified: {reasons}. This is the classifier without a margin"
@@ -75,25 +75,26 @@ def _tested(training: Training, chooser: Solution, seconds: float) -> Outcome:
     test_method = "exact" if method == "holdout" else "approximate"
     result = hold_out(training, chooser, test_method) if held_out else cross_fit(training, chooser, seconds)
     certification, evaluation = certify_result(training, result)
-    if result.mixture is None:
+    passed = result.passed
+    if passed is None:
         return _uncertified(choose(training, chooser), certification)
-    outcome = outcome_of(training, chooser, result.mixture)
+    outcome = outcome_of(training, chooser, passed.mixture)
     outputs = {**outcome.outputs, "plain": replace(chooser.polish(), problem=training.problem, notes={})}
-    tested = "stochastic" if result.salt is None else "served"
-    if result.salt is not None:
+    tested = "stochastic" if passed.salt is None else "served"
+    if passed.salt is not None:
         outputs["served"] = outcome.outputs["stochastic"]
     status = _certified(outcome.statuses[tested], certification, evaluation, training.settings.tolerance)
     single = outcome.statuses["deterministic"]
     if len(outputs["stochastic"].members) == 1:
         single = status  # the mixture is one classifier already
-    elif held_out and _passes(training, outputs["deterministic"], result.constraint_test):
+    elif held_out and _passes(outputs["deterministic"], result):
         single = replace(single, certified=True, certificate=certification.sentence)
     else:
         single = _without(single, NOT_ALONE if held_out else ONE_ALONE, certification)
     statuses = {**outcome.statuses, "deterministic": single, tested: status}
-    if result.salt is not None:
+    if passed.salt is not None:
         statuses["stochastic"] = _without(outcome.statuses["stochastic"], NOT_MIXTURE, certification)
-    return Outcome(outputs, statuses, certification, result.salt)
+    return Outcome(outputs, statuses, certification, passed.salt)
 
 
 def _certified(status: Status, certification: Certification, evaluation: Evaluation, tolerance: float) -> Status:
@@ -125,11 +126,10 @@ def _without(status: Status, advice: str, certification: Certification) -> Statu
     return replace(status, certified=False, advice=(*status.advice, advice), certificate=sentence)
 
 
-def _passes(training: Training, classifier: Classifier, constraint_test: ConstraintTest) -> bool:
+def _passes(classifier: Classifier, result: MethodResult) -> bool:
     """Whether one classifier passes the test that the mixture passed: the next in the fixed sequence."""
-    rows = np.arange(len(training.sample))[training.parts.test]
-    decided = classifier.expected_sample(constraint_test.sample.take(rows))
-    return constraint_test.certify(rows, decided).verdict == "pass"
+    decided = classifier.expected_sample(result.constraint_test.sample.take(result.rows))
+    return result.constraint_test.certify(result.rows, decided).verdict == "pass"
 
 
 def of_thresholds(
