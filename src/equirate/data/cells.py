@@ -107,6 +107,10 @@ class Cells:
         pointers = np.concatenate([[0], np.cumsum(np.bincount(self.index, minlength=len(self)))])
         return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.index)))
 
+    def behind(self, rate: Any) -> NDArray[np.bool_]:
+        """Which cells a rate is measured on."""
+        return np.asarray(self.members[rate.slice] & rate.among(self.labels))
+
     def take(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
         clusters = None if self.clusters is None else self.clusters[rows]
@@ -218,7 +222,9 @@ class Cells:
         return np.where(self.labels == answers, -1.0, np.where(self.labels == 0, 1.0, 0.0)).reshape(-1)
 
     def expected_counts(self, predictions: Array) -> Array:
-        """Counts of one classifier that predicts with probabilities (examples, classes)."""
+        """Counts of one classifier that predicts with probabilities: of 1, or (examples, classes)."""
+        if self.n_classes == 2:
+            return self.sums(predictions[:, None])[:, 0]
         counts = np.zeros((len(self), self.n_classes - 1))
         for first in range(0, len(predictions), _BLOCK):
             rows = slice(first, first + _BLOCK)

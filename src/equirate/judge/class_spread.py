@@ -8,7 +8,7 @@ offsets are by cell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,9 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.cells import Cells
-from ..data.kinds import class_terms
-from ..language.nodes import Rate
-from ..problem.rate_matrix import class_slopes
 
 Array = NDArray[np.float64]
 
@@ -136,48 +133,3 @@ def _laid_out(of: NDArray[Any], p: Array, cells: Cells) -> tuple[sp.csr_array, s
     places = answers * size + of[rows]
     by_answer = sp.csr_array((p[rows, answers + 1], (rows, places)), shape=(groups, cells.n_counts))
     return by_answer, sp.csr_array((np.ones(groups), (np.arange(groups), of)), shape=(groups, size))
-
-
-def class_columns(cells: Cells, rates: Sequence[Rate]) -> tuple[Array, Array, Array]:
-    """Slopes (counts, rates), offsets and 1 (cells, rates) of rates, over their denominators."""
-    slopes = np.zeros((cells.n_classes - 1, len(cells), len(rates)))
-    offsets, inside = np.zeros((2, len(cells), len(rates)))
-    for k, rate in enumerate(rates):
-        chosen = np.flatnonzero(cells.members[rate.slice] & rate.among(cells.labels))
-        total = cells.totals[chosen].sum()
-        if total > 0:
-            own, offset = class_slopes(rate, cells, chosen)
-            slopes[:, chosen, k], offsets[chosen, k], inside[chosen, k] = own.T / total, offset / total, 1 / total
-    return slopes.reshape(cells.n_counts, len(rates)), offsets, inside
-
-
-def class_rates_by_key(cells: Cells, rates: Iterable[Rate], counts: Array) -> dict[tuple[Any, ...], float]:
-    """Values of rates from the weighted counts of answers; rates without examples are left out."""
-    unique = list({rate.key: rate for rate in rates}.values())
-    slopes, offsets, inside = class_columns(cells, unique)
-    values = slopes.T @ counts + offsets.T @ cells.totals
-    measured = (inside.sum(axis=0) > 0).tolist()
-    return {
-        rate.key: min(max(float(value), 0.0), 1.0)
-        for rate, value, known in zip(unique, values, measured, strict=True)
-        if known
-    }
-
-
-def class_outcomes(rate: Rate, n_classes: int, baselines: bool) -> Array:
-    """What an example of each sort contributes to a rate: label (among those it is measured on), baseline, answer."""
-    others = n_classes if baselines else 1
-    labels, other, answers = (part.reshape(-1) for part in np.indices((n_classes, others, n_classes)))
-    known = np.flatnonzero(rate.among(np.arange(n_classes)))
-    terms = class_terms(rate.kind, rate.codes, known[labels % len(known)], other)
-    value = terms.offset.copy()
-    for coefficient, target in terms.targets:
-        value += np.where(answers == target, coefficient, 0.0)
-    return value
-
-
-def class_contributions(rate: Rate, cells: Cells) -> Array:
-    """What an example of each cell and answer contributes to a rate, (cells, classes)."""
-    slopes, offset = class_slopes(rate, cells, np.arange(len(cells)))
-    contributions: Array = offset[:, None] + np.concatenate([np.zeros((len(cells), 1)), slopes], axis=1)
-    return contributions

@@ -49,9 +49,9 @@ from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
-from .class_spread import ClassSums, class_columns, class_outcomes, class_rates_by_key
-from .linear import FEWER, LinearFunctions, alike, outcomes, together
-from .spread import CellSums, Clusters, ClusterSums, Sums, columns, rates_by_key
+from .class_spread import ClassSums
+from .linear import FEWER, LinearFunctions, alike, together
+from .spread import CellSums, Clusters, ClusterSums, Sums, columns, outcomes, rates_by_key
 
 Array = NDArray[np.float64]
 Values = Callable[[Array], Array]
@@ -160,13 +160,9 @@ class CellSample:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
         # Rates without examples are left out here; `measurer` raises an error that names what is missing.
+        known = rates_by_key(cells, rates, cells.expected_counts(predictions))
         weights = examples.weights
         sums: Sums
-        if cells.n_classes > 2:
-            counts = cells.weighing(weights).expected_counts(predictions)
-            known = class_rates_by_key(cells, rates, counts)
-        else:
-            known = rates_by_key(cells, rates, cells.sums(predictions[:, None])[:, 0])
         if clusters is not None:
             sums = ClusterSums.of(cells, weights, predictions, clusters)
         else:
@@ -178,9 +174,8 @@ class CellSample:
 
     def measures(self, rates: Sequence[Rate]) -> bool:
         """Whether somebody is there to measure every rate on."""
-        cells = self.cells
-        inside = (cells.members[rate.slice] & rate.among(cells.labels) & (cells.totals > 0) for rate in rates)
-        return all(bool(each.any()) for each in inside)
+        present = self.cells.totals > 0
+        return all(bool((self.cells.behind(rate) & present).any()) for rate in rates)
 
     def times(self, factor: float) -> CellSample:
         """The sample as it would be with ``factor`` times as many such examples."""
@@ -274,11 +269,10 @@ class Bounds:
     def __init__(self, sample: CellSample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
         self.sample, self.value, self.rates = sample, value, rates
         self._known: dict[tuple[float, int], float] = {}
-        many = sample.cells.n_classes > 2
         compared = any(rate.baseline is not None for rate in rates)
         here = np.array([[sample.measure(rate) for rate in rates]])
-        slopes, offsets, inside = (class_columns if many else columns)(sample.cells, rates)
-        sorts = [class_outcomes(rate, sample.cells.n_classes, compared) if many else outcomes(rate) for rate in rates]
+        slopes, offsets, inside = columns(sample.cells, rates)
+        sorts = [outcomes(rate, sample.cells.n_classes, compared) for rate in rates]
         self.linear = LinearFunctions(
             sample.sums,
             sample.plain,

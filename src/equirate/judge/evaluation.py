@@ -19,7 +19,6 @@ from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import Measure
-from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .certify import certify
@@ -162,7 +161,7 @@ class Evaluation:
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
         predictions, many = np.asarray(predictions, dtype=float), cells.n_classes > 2
         rates, constraints = problem.rates(), [c for c in problem.constraints if isinstance(c, Constraint)]
-        sums = cells.expected_counts(predictions) if many else cells.sums(predictions[:, None])[:, 0]
+        sums = cells.expected_counts(predictions)
         sample = CellSample.of(rates, examples, predictions, cells=cells)
         certificates = certify(constraints, examples, predictions, confidence, cells=cells, sample=sample)
         values = []
@@ -181,8 +180,7 @@ class Evaluation:
                     verdict=certificate.verdict,
                 )
             )
-        measurable = all(_inside(cells, rate).any() for rate in problem.objective.expr.rates())
-        if problem.losses() or not measurable:
+        if problem.losses() or not sample.measures(list(problem.objective.expr.rates())):
             objective = low = high = float("nan")
         else:
             estimated = sample.estimate(problem.objective.expr)
@@ -225,11 +223,6 @@ def _value(expr: Expression, measure: Measure) -> float:
         return float(expr.value(measure))
     except DataError:
         return float("nan")
-
-
-def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
-    """The cells behind a rate that have any weight."""
-    return np.asarray(cells.members[rate.slice] & rate.among(cells.labels) & (cells.totals > 0))
 
 
 def _slices(problem: Problem) -> dict[Slice, None]:

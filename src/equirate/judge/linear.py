@@ -18,14 +18,13 @@ from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 from .._core.cached import cached_property
 from ..data.cells import Cells
 from ..language.nodes import Rate
-from .spread import CellSums, Sums, labelled
+from .spread import CellSums, Sums, outcomes
 
 Array = NDArray[np.float64]
 Functions = Sequence[Sequence[Rate]]
 """The rates of each of several functions."""
 
 FEWER = 4  # cells are put together where that leaves a quarter of them at most
-_SORTS = 8  # of examples: label, baseline and prediction
 
 
 class Influence(NamedTuple):
@@ -177,7 +176,7 @@ def together(
         common, members = list(bits[: len(common)]), bits[None, len(common) :].astype(bool)
     by_rate = []
     for rate in first:
-        counted = members[:, places[rate.slice]] & labelled(common[0], rate.kind)
+        counted = members[:, places[rate.slice]] & rate.among(common[0])
         weight = counted / (totals * counted).sum(axis=-1, keepdims=True)
         b = 0 if rate.baseline is None else common[1 + names.index(rate.baseline)]
         slope, offset = np.array(rate.kind.contributions)[common[0], b].T
@@ -213,11 +212,6 @@ def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Se
 def _number(bits: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
     """Whole numbers from their bits, the lowest first."""
     return np.asarray(sum(np.asarray(bit, dtype=np.intp) << k for k, bit in enumerate(bits)))
-
-
-def outcomes(rate: Rate) -> Array:
-    """What an example of each sort contributes to a rate of two classes."""
-    return np.resize(rate.outcomes[1], _SORTS)
 
 
 def _total(parts: Array, gradient: Array) -> Array:

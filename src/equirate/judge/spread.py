@@ -24,12 +24,14 @@ from .._core.peers import Peers
 from ..data.arrays import same_length, to_numpy
 from ..data.cells import Cells
 from ..data.examples import Examples
-from ..data.kinds import RateKind
+from ..data.kinds import RateKind, among, class_terms
 from ..data.slices import is_missing
 from ..language.nodes import Rate
+from ..problem.rate_matrix import contributions
 
 Array = NDArray[np.float64]
 _BLOCK = 1 << 20
+_SORTS = 8  # of examples of two classes: label, baseline and prediction
 _SLICES = 256  # slices whose cells are added up together
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
@@ -207,27 +209,41 @@ def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
     return np.asarray(numbers.reshape(-1), dtype=np.int64)
 
 
-def column(cells: Cells, rate: Rate) -> Array:
-    """Slope, offset and 1 of each cell in a rate, over its denominator: (3, cells), 0 outside the denominator."""
-    inside = np.flatnonzero(cells.members[rate.slice] & labelled(cells.labels, rate.kind))
-    columns = np.zeros((3, len(cells)))
-    total = cells.totals[inside].sum()
-    if total > 0:
-        b = 0 if rate.baseline is None else cells.baselines[rate.baseline][inside]
-        columns[:2, inside] = np.array(rate.kind.contributions)[cells.labels[inside], b].T
-        columns[2, inside] = 1.0
-        columns[:, inside] *= 1 / total
-    return columns
-
-
 def columns(cells: Cells, rates: Sequence[Rate]) -> tuple[Array, Array, Array]:
-    """Slopes, offsets and 1 of rates (cells, rates), over their denominators."""
-    slopes, offsets, inside = np.stack([column(cells, rate) for rate in rates], axis=-1)
-    return slopes, offsets, inside
+    """Slopes (counts, rates), offsets and 1 (cells, rates) of rates, over their denominators."""
+    slopes = np.zeros((cells.n_classes - 1, len(cells), len(rates)))
+    offsets, inside = np.zeros((2, len(cells), len(rates)))
+    for k, rate in enumerate(rates):
+        chosen = np.flatnonzero(cells.behind(rate))
+        total = cells.totals[chosen].sum()
+        if total > 0:
+            slope, offset = contributions(rate, cells, chosen)
+            share = 1 / total
+            slopes[:, chosen, k], offsets[chosen, k], inside[chosen, k] = slope.T * share, offset * share, share
+    return slopes.reshape(cells.n_counts, len(rates)), offsets, inside
 
 
-def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[tuple[Any, ...], float]:
-    """Values of rates from the weighted sums of predictions in each cell; rates without examples are left out."""
+def outcomes(rate: Rate, n_classes: int = 2, baselines: bool = True) -> Array:
+    """What an example of each sort contributes to a rate: label (among those it is measured on), baseline, answer."""
+    if n_classes == 2:
+        return np.resize(np.array(rate.outcomes[1], dtype=float), _SORTS)
+    others = n_classes if baselines else 1
+    labels, other, answers = (part.reshape(-1) for part in np.indices((n_classes, others, n_classes)))
+    known = np.flatnonzero(rate.among(np.arange(n_classes)))
+    terms = class_terms(rate.kind, rate.codes, known[labels % len(known)], other)
+    value = terms.offset.copy()
+    for coefficient, target in terms.targets:
+        value += np.where(answers == target, coefficient, 0.0)
+    return value
+
+
+def rates_by_key(cells: Cells, rates: Iterable[Rate], counts: Array) -> dict[tuple[Any, ...], float]:
+    """Values of rates from the weighted counts of answers in each cell; rates without examples are left out."""
+    if cells.n_classes > 2:
+        unique = {rate.key: rate for rate in rates}
+        slopes, offsets, inside = columns(cells, list(unique.values()))
+        measured = np.clip(slopes.T @ counts + offsets.T @ cells.totals, 0.0, 1.0).tolist()
+        return {key: value for key, value, own in zip(unique, measured, inside.T, strict=True) if own.any()}
     values: dict[tuple[Any, ...], float] = {}
     by_kind: dict[tuple[RateKind, str | None], dict[tuple[Any, ...], Rate]] = {}
     for rate in rates:
@@ -235,8 +251,8 @@ def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[
     for (kind, baseline), same_kind in by_kind.items():
         b = 0 if baseline is None else cells.baselines[baseline]
         slope, offset = np.array(kind.contributions)[cells.labels, b].T
-        counted = labelled(cells.labels, kind)
-        each = np.where(counted, slope * predicted + offset * cells.totals, 0.0), np.where(counted, cells.totals, 0.0)
+        counted = among(kind, None, cells.labels)
+        each = np.where(counted, slope * counts + offset * cells.totals, 0.0), np.where(counted, cells.totals, 0.0)
         members = [cells.members[rate.slice] for rate in same_kind.values()]
         for key, (value, total) in zip(same_kind, sums_by_slice(members, np.stack(each, axis=1)), strict=True):
             if total > 0:
@@ -248,11 +264,6 @@ def sums_by_slice(members: Sequence[NDArray[np.bool_]], values: Array) -> Iterat
     """Sums of values (cells, columns) over the cells in each of several slices."""
     for first in range(0, len(members), _SLICES):  # no more than blocks beside what was given
         yield from (np.array(members[first : first + _SLICES], dtype=float) @ values).tolist()
-
-
-def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
-    """Which of two labels are among those that a kind of rate is measured on."""
-    return np.array([label in kind.labels for label in (0, 1)])[labels]
 
 
 def measurable(rates: Sequence[Rate], examples: Examples, cells: Cells | None = None) -> bool:

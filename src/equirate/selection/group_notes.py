@@ -59,7 +59,7 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
     counts = np.bincount(cells.index[cells.weights > 0], minlength=len(cells))
 
     def rows(rate: Rate) -> int:
-        return int(counts[cells.members[rate.slice] & rate.among(cells.labels)].sum())
+        return int(counts[cells.behind(rate)].sum())
 
     small: dict[str, int] = {}
     others = []

@@ -152,10 +152,9 @@ class Draws:
             return None
         weighted = cells.weights > 0
         behind = {rate.population: rate for rate in problem.rates()}.values()
-        masks = (cells.members[rate.slice] & rate.among(cells.labels) for rate in behind)
         weights = cells.weights[weighted]
         whole_numbers = counted and not cells.shared.some((weights != np.floor(weights)).any())
-        inside = (mask[cells.index[weighted]] for mask in masks)
+        inside = (cells.behind(rate)[cells.index[weighted]] for rate in behind)
         if not rows_repeat(hashes[weighted], inside, weights if whole_numbers else None, cells.shared):
             return None
         return cls(hashes, tuple(map(int, stream("salt", seed).integers(2**63, size=SALTS))))
