@@ -56,6 +56,7 @@ from ..training.out_of_fold import (
     scorer_of,
     used_as_given,
 )
+from ..training.settings import Settings
 from . import exporting
 from .absent import Absent, method_if
 from .base import RateEstimator
@@ -344,8 +345,10 @@ class RatePostprocessor(RateEstimator):
             return self._plain_outcome(solution, sample, cells, hashes)
         if times > 1:
             raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
-        level, method = self.confidence, self.confidence_method
-        return of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
+        settings = Settings(
+            model, n_rounds=self.n_rounds, confidence=self.confidence, confidence_method=self.confidence_method
+        )
+        return of_thresholds(settings, self.problem_, sample, cells, self.seed_, hashes)
 
     def _plain_outcome(self, solution: Solution, sample: Sample, cells: Cells, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds and, if rows repeat, the classifier that is served instead."""

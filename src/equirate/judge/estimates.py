@@ -103,7 +103,7 @@ class Estimate:
         return self.value + side * reach if np.isfinite(reach) else side * np.inf
 
 
-def check_confidence(confidence: float) -> None:
+def check_confidence(confidence: Any) -> None:
     """Raise an error unless ``confidence`` is a number between 0.5 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.5 < confidence < 1:
         raise EquirateError(f"confidence must lie between 0.5 and 1, such as 0.95; got {confidence!r}")
