@@ -189,7 +189,11 @@ class Training:
             return self._generated(rows, levels, start, line)
         options = self._options(levels, start, line)
         if self.referee:
-            return _on_two_sets(self.problem, self.sample, self.cells, self.parts.train, self.parts.choose, options)
+            # The model is trained on one part, and the multipliers see another (Cotter et al. 2019).
+            weights = self.sample.examples.weights
+            trained, measured = _only(weights, self.parts.train), _only(weights, self.parts.choose)
+            judged = replace(self.sample, examples=replace(self.sample.examples, weights=measured))
+            return solve_on(self.problem, judged, options, cells=self.cells.weighing(measured), trained=trained)
         return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.only(rows))
 
     def _generated(
@@ -268,16 +272,6 @@ class Training:
         if self.linear:
             return self._fitted
         return slice(0, len(self.sample)) if self.referee else self.parts.choose
-
-
-def _on_two_sets(
-    problem: Problem, sample: Sample, cells: Cells, train: Rows | slice, referee: Rows | slice, options: Options
-) -> Solution:
-    """The game in which the model is trained on one part and the multipliers see another (Cotter et al. 2019)."""
-    weights = sample.examples.weights
-    trained, measured = _only(weights, train), _only(weights, referee)
-    judged = replace(sample, examples=replace(sample.examples, weights=measured))
-    return solve_on(problem, judged, options, cells=cells.weighing(measured), trained=trained)
 
 
 def _only(weights: Array, rows: Rows | slice) -> Array:
