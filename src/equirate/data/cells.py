@@ -111,6 +111,11 @@ class Cells:
         """Which cells a rate is measured on."""
         return np.asarray(self.members[rate.slice] & rate.among(self.labels))
 
+    def measures(self, rates: Iterable[Any]) -> bool:
+        """Whether every rate is measured on cells with some weight."""
+        present = self.totals > 0
+        return all(bool((self.behind(rate) & present).any()) for rate in rates)
+
     def take(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
         clusters = None if self.clusters is None else self.clusters[rows]

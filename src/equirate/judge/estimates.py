@@ -172,11 +172,6 @@ class CellSample:
         plain = clusters is None and bool(low >= high)
         return cls(cells, sums, measurer(examples, predictions, known), plain)
 
-    def measures(self, rates: Sequence[Rate]) -> bool:
-        """Whether somebody is there to measure every rate on."""
-        present = self.cells.totals > 0
-        return all(bool((self.cells.behind(rate) & present).any()) for rate in rates)
-
     def times(self, factor: float) -> CellSample:
         """The sample as it would be with ``factor`` times as many such examples."""
         return replace(self, sums=self.sums.times(factor))

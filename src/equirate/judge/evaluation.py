@@ -180,7 +180,7 @@ class Evaluation:
                     verdict=certificate.verdict,
                 )
             )
-        if problem.losses() or not sample.measures(list(problem.objective.expr.rates())):
+        if problem.losses() or not cells.measures(problem.objective.expr.rates()):
             objective = low = high = float("nan")
         else:
             estimated = sample.estimate(problem.objective.expr)

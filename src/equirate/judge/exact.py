@@ -178,6 +178,10 @@ class Decisions:
         variance = sum(_variance(p) for p in proportions)
         return Estimate(value, float(np.sqrt(variance)), expr.interval, bound)
 
+    def estimates(self, exprs: Sequence[Expression]) -> list[Estimate]:
+        """Estimate several expressions."""
+        return list(map(self.estimate, exprs))
+
     # -- decomposing -----------------------------------------------------------------------------
 
     def _proportions(self, expr: Expression) -> tuple[float, list[ExactProportion] | None]:

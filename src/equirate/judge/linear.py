@@ -171,7 +171,7 @@ def together(
     number = 2 ** (len(common) + len(places))
     if number * FEWER <= len(cells):
         merged = _merged(common, members, [totals, *sums.squares, *sums.cubes])
-        totals, sums = merged[0], CellSums(tuple(merged[1:4]), tuple(merged[4:]))  # type: ignore[arg-type]  # 3 and 4
+        totals, sums = merged[0], CellSums(np.stack(merged[1:4]), np.stack(merged[4:]))
         bits = np.arange(number) >> np.arange(len(common) + len(places))[:, None] & 1
         common, members = list(bits[: len(common)]), bits[None, len(common) :].astype(bool)
     by_rate = []

@@ -40,7 +40,7 @@ from ..language.nodes import Rate
 from .certify import opposed
 from .estimates import Bounds, CellSample, check_confidence
 from .exact import clopper_pearson
-from .spread import Clusters, measurable
+from .spread import Clusters
 
 Array = NDArray[np.float64]
 RECALL = 0.8
@@ -211,7 +211,7 @@ def powers(
     sample = CellSample.of(all_rates, examples, predictions, clusters, drawn, cells)
     for constraint in constraints:
         rates = list(constraint.rates())
-        if not measurable(rates, examples):
+        if not sample.cells.measures(rates):
             nan = float("nan")
             results.append(
                 ConstraintPower(repr(constraint), False, nan, nan, False, "examples", 0, None, None, confidence)

@@ -23,7 +23,6 @@ from .._core.errors import DataError
 from .._core.peers import Peers
 from ..data.arrays import same_length, to_numpy
 from ..data.cells import Cells
-from ..data.examples import Examples
 from ..data.kinds import RateKind, among, class_terms
 from ..data.slices import is_missing
 from ..language.nodes import Rate
@@ -63,13 +62,13 @@ class Sums(Protocol):
 class CellSums:
     """Sums over independent examples: powers of w and p in each cell.
 
-    A first axis of functions is there where each has cells of its own (`linear`).
+    An axis of functions stands before that of the cells where each function has cells of its own (`linear`).
     """
 
-    squares: tuple[Array, Array, Array]
-    """Sums of w^2, w^2 p and w^2 p^2."""
-    cubes: tuple[Array, Array, Array, Array]
-    """Sums of w^3 times 1, p, p^2 and p^3."""
+    squares: Array
+    """Sums of w^2, w^2 p and w^2 p^2, (3, cells)."""
+    cubes: Array
+    """Sums of w^3 times 1, p, p^2 and p^3, (4, cells)."""
 
     @classmethod
     def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> CellSums:
@@ -91,13 +90,11 @@ class CellSums:
                 three[k] += cubed
                 if k == 0 or not alike:
                     values = p if counting else values * p
-        two, three = cells.shared.add(two, three)
-        return cls((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
+        return cls(*cells.shared.add(two, three))
 
     def times(self, factor: float) -> CellSums:
         """The same for shares of a sample that has ``factor`` times as many such examples."""
-        two, three = (np.array(sums) / factor**k for k, sums in ((1, self.squares), (2, self.cubes)))
-        return CellSums((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
+        return CellSums(self.squares / factor, self.cubes / factor**2)
 
     def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Sums of the squares and of the cubes of u."""
@@ -115,12 +112,11 @@ class CellSums:
 
     def merged(self, number: int, into: NDArray[np.intp]) -> CellSums:
         """The same with cells put together."""
-
-        def added(sums: Array) -> Array:
-            return np.bincount(into, weights=sums, minlength=number).astype(float, copy=False)
-
-        ones, p, pp = map(added, self.squares)
-        return CellSums((ones, p, pp), tuple(map(added, self.cubes)))  # type: ignore[arg-type]  # four of them
+        two, three = (
+            np.stack([np.bincount(into, weights=row, minlength=number) for row in sums]).astype(float, copy=False)
+            for sums in (self.squares, self.cubes)
+        )
+        return CellSums(two, three)
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
@@ -264,16 +260,3 @@ def sums_by_slice(members: Sequence[NDArray[np.bool_]], values: Array) -> Iterat
     """Sums of values (cells, columns) over the cells in each of several slices."""
     for first in range(0, len(members), _SLICES):  # no more than blocks beside what was given
         yield from (np.array(members[first : first + _SLICES], dtype=float) @ values).tolist()
-
-
-def measurable(rates: Sequence[Rate], examples: Examples, cells: Cells | None = None) -> bool:
-    """Whether every rate has examples to be measured on; ``cells`` are those of the examples, where they are known."""
-    positive = examples.weights > 0 if cells is None else cells.sizes(positive=True) > 0
-    labels = examples.labels if cells is None else cells.labels
-    inside = examples.mask if cells is None else cells.members.__getitem__
-    populations = {rate.population: rate for rate in rates}
-    kinds = {(rate.kind.labels, rate.codes): rate for rate in populations.values()}
-    counted = {which: rate.among(labels) & positive for which, rate in kinds.items()}
-    present = [(inside(rate.slice) & counted[rate.kind.labels, rate.codes]).any() for rate in populations.values()]
-    totals = np.array(present, dtype=int)
-    return bool((totals if cells is not None else examples.shared.total(totals)).all())
