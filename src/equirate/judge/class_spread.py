@@ -9,7 +9,6 @@ offsets are by cell.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,65 +16,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.cells import Cells
+from .spread import UnitSums
 
 Array = NDArray[np.float64]
 
 _BLOCK = 1 << 18  # examples that are put together at once
 
 
-@dataclass(frozen=True, eq=False)
-class ClassSums:
-    """Sums over independent examples, in groups with the same cell and the same probabilities."""
-
-    answers: sp.csr_array
-    """(groups, counts): probabilities of answers 1, 2 ... in the group's cell."""
-    cells: sp.csr_array
-    """(groups, cells): 1 in the group's cell."""
-    squares: Array
-    """Sums of w^2 in each group."""
-    cubes: Array
-    """Sums of w^3."""
-
-    @classmethod
-    def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> ClassSums:
-        """Gather the sums; ``drawn`` predictions are one answer each, with these probabilities."""
-        find = _drawn if drawn else _alike
-        parts = []
-        for first in range(0, max(len(weights), 1), _BLOCK):  # no more than blocks beside what was given
-            rows = slice(first, first + _BLOCK)
-            parts.append(find(cells.index[rows], weights[rows], np.asarray(predictions[rows])))
-        groups = _merged(cells.shared.gather(_merged(parts)))
-        return cls(*_laid_out(groups.cells, groups.predictions, cells), groups.squares, groups.cubes)
-
-    def times(self, factor: float) -> ClassSums:
-        """The same for shares of a sample that has ``factor`` times as many such examples."""
-        return replace(self, squares=self.squares / factor, cubes=self.cubes / factor**2)
-
-    def _values(self, a: Array, b: Array) -> Array:
-        values: Array = self.answers @ a + self.cells @ b
-        return values
-
-    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Sums of the squares and of the cubes of u."""
-        u = self._values(a.T, b.T)
-        square = u * u
-        second, third = self.squares @ square, self.cubes @ (square * u)
-        return np.maximum(second, 0.0), third
-
-    def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
-        """Sums of u times each of several other such functions."""
-        u = self._values(a, b)
-        weighed = u * (self.squares if u.ndim == 1 else self.squares[:, None])
-        covariances: Array = slopes.T @ (self.answers.T @ weighed) + offsets.T @ (self.cells.T @ weighed)
-        return np.asarray(covariances, dtype=float)
-
-    def merged(self, number: int, into: NDArray[np.intp]) -> ClassSums:
-        """Cells are not put together here."""
-        raise NotImplementedError
-
-    def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares of examples."""
-        return np.array([self.squares @ (self.cells @ own) ** 2 for own in inside], dtype=float)
+def class_sums(cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> UnitSums:
+    """Gather the sums; ``drawn`` predictions are one answer each, with these probabilities."""
+    find = _drawn if drawn else _alike
+    parts = []
+    for first in range(0, max(len(weights), 1), _BLOCK):  # no more than blocks beside what was given
+        rows = slice(first, first + _BLOCK)
+        parts.append(find(cells.index[rows], weights[rows], np.asarray(predictions[rows])))
+    groups = _merged(cells.shared.gather(_merged(parts)))
+    return UnitSums(*_laid_out(groups.cells, groups.predictions, cells), groups.squares, groups.cubes)
 
 
 class _Groups(NamedTuple):

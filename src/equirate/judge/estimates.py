@@ -49,9 +49,9 @@ from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
-from .class_spread import ClassSums
+from .class_spread import class_sums
 from .linear import FEWER, LinearFunctions, alike, together
-from .spread import CellSums, Clusters, ClusterSums, Sums, columns, outcomes, rates_by_key
+from .spread import CellSums, Clusters, Sums, UnitSums, columns, outcomes, rates_by_key
 
 Array = NDArray[np.float64]
 Values = Callable[[Array], Array]
@@ -164,9 +164,9 @@ class CellSample:
         weights = examples.weights
         sums: Sums
         if clusters is not None:
-            sums = ClusterSums.of(cells, weights, predictions, clusters)
+            sums = UnitSums.of_clusters(cells, weights, predictions, clusters)
         else:
-            sums = (ClassSums if cells.n_classes > 2 else CellSums).of(cells, weights, predictions, drawn)
+            sums = (class_sums if cells.n_classes > 2 else CellSums.of)(cells, weights, predictions, drawn)
         positive = weights[:1] if (weights == 1).all() else weights[weights > 0]
         low, high = cells.shared.range(positive.min(initial=np.inf), positive.max(initial=-np.inf))
         plain = clusters is None and bool(low >= high)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,28 +34,6 @@ _SORTS = 8  # of examples of two classes: label, baseline and prediction
 _SLICES = 256  # slices whose cells are added up together
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
-
-
-class Sums(Protocol):
-    """Sums of powers of u over independent parts of the sample."""
-
-    def times(self, factor: float) -> Sums:
-        """The same for shares of a sample that has ``factor`` times as many such examples."""
-
-    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Sums of the squares and of the cubes of u, for each of several: rows of a and b."""
-
-    def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
-        """Sums of u times each of several other such functions, whose a and b are columns; u may be several, too."""
-
-    def merged(self, number: int, into: NDArray[np.intp]) -> Sums:
-        """The same with cells put together: which of ``number`` new cells each cell goes ``into``."""
-
-    def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares: 1 over the effective number of independent parts (Kish).
-
-        ``inside`` (functions, cells, rates) is 1 / total in the cells of a rate.
-        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +75,7 @@ class CellSums:
         return CellSums(self.squares / factor, self.cubes / factor**2)
 
     def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Sums of the squares and of the cubes of u."""
+        """Sums of the squares and of the cubes of u, for each of several: rows of a and b."""
         two, three = self.squares, self.cubes
         aa, ab, bb = a * a, a * b, b * b  # numpy's powers take far longer than products
         second = (aa * two[2] + 2 * ab * two[1] + bb * two[0]).sum(axis=-1)
@@ -105,13 +83,13 @@ class CellSums:
         return np.maximum(second, 0.0), np.asarray(third)
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
-        """Sums of u times each of several other such functions."""
+        """Sums of u times each of several other such functions, whose a and b are columns; u may be several, too."""
         zero, one, two = (sums.reshape(-1, *(1,) * (a.ndim - 1)) for sums in self.squares)
         covariances: Array = slopes.T @ (two * a + one * b) + offsets.T @ (one * a + zero * b)
         return covariances
 
     def merged(self, number: int, into: NDArray[np.intp]) -> CellSums:
-        """The same with cells put together."""
+        """The same with cells put together: which of ``number`` new cells each cell goes ``into``."""
         two, three = (
             np.stack([np.bincount(into, weights=row, minlength=number) for row in sums]).astype(float, copy=False)
             for sums in (self.squares, self.cubes)
@@ -119,23 +97,30 @@ class CellSums:
         return CellSums(two, three)
 
     def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares of examples."""
+        """Sum of squared shares: 1 over the effective number of independent examples (Kish).
+
+        ``inside`` (functions, cells, rates) is 1 / total in the cells of a rate.
+        """
         return np.asarray((self.squares[0][..., None] * inside * inside).sum(axis=-2))
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterSums:
-    """Sums over clusters: examples of one cluster count as one."""
+class UnitSums:
+    """The same over independent units: clusters, or groups of examples with one cell and the same probabilities."""
 
-    predicted: sp.csr_array
-    """(clusters, cells): sums of w p."""
+    answers: sp.csr_array
+    """(units, counts): sums of w p, over those of w in groups of examples."""
     totals: sp.csr_array
-    """(clusters, cells): sums of w."""
-    factor: float = 1.0
-    """The assumed number of clusters, as a multiple of those in the data."""
+    """(units, cells): sums of w, or 1 in the cell of a group of examples."""
+    squares: Array
+    """Factor of the square of each unit's u: 1, or the sum of w^2."""
+    cubes: Array
+    """Factor of its cube: 1, or the sum of w^3."""
+    clusters: float | None = None
+    """Number of clusters; None for groups of examples."""
 
     @classmethod
-    def of(cls, cells: Cells, weights: Array, predictions: Array, clusters: Clusters) -> ClusterSums:
+    def of_clusters(cls, cells: Cells, weights: Array, predictions: Array, clusters: Clusters) -> UnitSums:
         """Gather the sums over examples that have a weight."""
         positive = weights > 0
         names, rows = np.unique(clusters[positive], return_inverse=True)
@@ -144,43 +129,44 @@ class ClusterSums:
         def gathered(values: Array) -> sp.csr_array:
             return sp.csr_array((values[positive], (rows.reshape(-1), columns)), shape=shape)
 
-        if predictions.ndim == 1:
-            return cls(gathered(weights * predictions), gathered(weights))
-        answers = [gathered(weights * predictions[:, k]) for k in range(1, predictions.shape[1])]
-        return cls(sp.csr_array(sp.hstack(answers)), gathered(weights))
+        by_answer = predictions[:, None] if predictions.ndim == 1 else predictions[:, 1:]
+        answers = sp.csr_array(sp.hstack([gathered(weights * chances) for chances in by_answer.T]))
+        ones = np.ones(len(names))
+        return cls(answers, gathered(weights), ones, ones, len(names))
 
-    def times(self, factor: float) -> ClusterSums:
-        """The same for shares of a sample that has ``factor`` times as many such clusters."""
-        return replace(self, factor=self.factor * factor)
+    def times(self, factor: float) -> UnitSums:
+        """The same for shares of a sample that has ``factor`` times as many such units."""
+        clusters = None if self.clusters is None else self.clusters * factor
+        return replace(self, squares=self.squares / factor, cubes=self.cubes / factor**2, clusters=clusters)
 
     @property
     def _correction(self) -> float:
-        number = self.totals.shape[0] * self.factor
-        return number / max(number - 1, 0.5) / self.factor
-
-    def _sums(self, a: Array, b: Array) -> Array:
-        sums: Array = self.predicted @ a + self.totals @ b
-        return sums
+        return 1.0 if self.clusters is None else self.clusters / max(self.clusters - 1, 0.5)
 
     def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Sums of the squares and of the cubes of u."""
-        u, more = self._sums(a.T, b.T), self._correction
-        return (u * u).sum(axis=0) * more, (u * u * u).sum(axis=0) * more / self.factor
+        u = self.answers @ a.T + self.totals @ b.T
+        square = u * u
+        return self.squares @ square * self._correction, self.cubes @ (square * u) * self._correction
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
-        u = self._sums(a, b)
-        covariances: Array = slopes.T @ (self.predicted.T @ u) + offsets.T @ (self.totals.T @ u)
+        u = self.answers @ a + self.totals @ b
+        weighed = (u.T * self.squares).T
+        covariances: Array = slopes.T @ (self.answers.T @ weighed) + offsets.T @ (self.totals.T @ weighed)
         return covariances * self._correction
 
-    def merged(self, number: int, into: NDArray[np.intp]) -> ClusterSums:
-        """The same with cells put together."""
+    def merged(self, number: int, into: NDArray[np.intp]) -> UnitSums:
+        """The same with cells of two classes put together."""
         adder = sp.csr_array((np.ones(len(into)), (np.arange(len(into)), into)), shape=(len(into), number))
-        return replace(self, predicted=self.predicted @ adder, totals=self.totals @ adder)
+        return replace(self, answers=self.answers @ adder, totals=self.totals @ adder)
 
     def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares of clusters."""
-        return np.array([((self.totals @ own) ** 2).sum(axis=0) for own in inside], dtype=float) / self.factor
+        """Sum of squared shares of units."""
+        return np.array([self.squares @ (self.totals @ own) ** 2 for own in inside], dtype=float)
+
+
+Sums = CellSums | UnitSums
 
 
 def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
