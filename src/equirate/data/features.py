@@ -37,7 +37,7 @@ def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
     if matrix.ndim != 2:
         raise DataError(f"X must be two-dimensional (examples, features); got shape {matrix.shape}")
     if length is not None:
-        _same_rows(matrix, length)
+        same_length(range(matrix.shape[0]), length, "X")
     if finite:
         refuse_infinite(matrix, feature_names(X))
     return matrix
@@ -61,7 +61,7 @@ def as_given(X: Any, length: int) -> Any:
     array = None if sp.issparse(X) or feature_names(X) is not None else to_numpy(X)
     if array is None or array.ndim < 2 or (array.ndim == 2 and array.dtype.kind not in "iu"):
         return features(X, length)
-    _same_rows(array, length)
+    same_length(array, length, "X")
     return array
 
 
@@ -150,11 +150,6 @@ def stacked(first: Any, second: Any) -> Any:
 def _all_finite(values: NDArray[Any]) -> bool:
     """Whether every value is finite, without an array of answers as large as the values."""
     return all(np.isfinite(values[k : k + 65536]).all() for k in range(0, len(values), 65536))
-
-
-def _same_rows(matrix: Any, length: int) -> None:
-    if matrix.shape[0] != length:
-        same_length(np.empty(matrix.shape[0]), length, "X")
 
 
 def _not_a_number(column: NDArray[Any]) -> str | None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.errors import DataError, EquirateWarning
 from .._core.listing import listed
 from .._core.peers import peers
-from .arrays import finite_numbers, has_missing, one_dimensional, refuse_missing, to_numpy
+from .arrays import finite_numbers, missing_values, one_dimensional, refuse_missing, to_numpy
 
 Array = NDArray[np.float64]
 Classes = tuple[Any, ...]
@@ -243,24 +243,26 @@ def label_classes(values: ArrayLike, name: str, more: Iterable[Any] = ()) -> Cla
     return classes
 
 
-def _may_be_classes(array: NDArray[Any]) -> bool:
-    """Whether labels are other than 0/1, False/True and -1/1; other checks refuse what is no array of labels."""
-    if array.size == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] > 1) or has_missing(array):
-        return False
-    return not is_fractional(array) and distinct_labels(array) not in ({0}, {1}, {-1}, {0, 1}, {-1, 1})
-
-
 def many_classes(y: ArrayLike) -> Classes | None:
     """The classes of labels that are more than two; None for two or fewer, which are 0/1, False/True or -1/1."""
-    if not peers().some(_may_be_classes(to_numpy(y))):  # a class may occur on one process only
+    array = to_numpy(y)
+    other = are_labels(array) and not is_binary(distinct_labels(array))
+    if not peers().some(other):  # a class may occur on one process only
         return None
     classes = label_classes(y, "y")
     return classes if len(classes) > 2 else None
 
 
-def is_fractional(array: NDArray[Any]) -> bool:
-    """Whether an array holds numbers that are not whole, which are no labels."""
-    return array.dtype.kind == "f" and not bool((array == np.floor(array)).all())
+def are_labels(array: NDArray[Any]) -> bool:
+    """Whether an array may hold labels: one column, nothing missing, and whole numbers if any."""
+    if array.size == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] > 1) or missing_values(array).any():
+        return False
+    return array.dtype.kind != "f" or bool((array == np.floor(array)).all())
+
+
+def is_binary(labels: set[Any]) -> bool:
+    """Whether labels are 0/1, False/True or -1/1."""
+    return labels <= {0, 1} or labels <= {-1, 1}
 
 
 def distinct_labels(array: NDArray[Any]) -> set[Any]:

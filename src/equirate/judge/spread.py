@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError
 from .._core.peers import Peers
-from ..data.arrays import same_length, to_numpy
+from ..data.arrays import missing_values, one_dimensional, same_length, to_numpy
 from ..data.cells import Cells
 from ..data.kinds import RateKind, among, class_terms
-from ..data.slices import is_missing
 from ..language.nodes import Rate
 from ..problem.rate_matrix import contributions
 
@@ -175,12 +174,9 @@ def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
         return None
     if shared.size > 1:
         raise DataError("clusters need all rows in one place: judge a sample of the rows inside alone()")
-    array = to_numpy(values)
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    if array.ndim != 1:
-        raise DataError(f"clusters must be one-dimensional, one name per example; got shape {array.shape}")
+    array = one_dimensional(to_numpy(values), "clusters")
     same_length(array, length, "clusters")
-    missing = sum(map(is_missing, array.tolist()))
+    missing = int(missing_values(array).sum())
     if missing:
         raise DataError(f"clusters has {missing} missing values: give an example without a cluster a unique name")
     names, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
