@@ -84,7 +84,6 @@ class FoldMixtures:
     ) -> None:
         self.constraint_test, self.test, self.beyond = constraint_test, test, beyond
         self.solution, self.judge = solution, solution.judge
-        self.larger = constraint_test.count(inside) / size
         picked = self._candidates(solution.columns)
         self.columns, self.members = solution.columns.where(picked), solution.members(picked.tolist())
         constants = self.members.constants()
@@ -93,7 +92,9 @@ class FoldMixtures:
             self.columns = self.columns.join(self._constant_columns())
         self.near: list[Array] = []
         self._known: dict[int, tuple[Array, Array]] = {}
-        self._gather(inside)
+        used = self._used(inside)
+        self.larger = constraint_test.count(used) / size
+        self._gather(used)
         start = shrink(self.judge, self.columns).weights
         plain = best_with_margins(self.judge, self.columns, start)
         self.plain = self.last = _without_negligible(start if plain is None else plain.weights)
@@ -141,18 +142,17 @@ class FoldMixtures:
 
     # -- standard errors -------------------------------------------------------------------------
 
-    def _gather(self, inside: Rows) -> None:
-        """Sums over pairs of columns, cell by cell, and the columns' own rates on the rows inside."""
-        constraint_test = self.constraint_test
-        if len(inside) > ROWS:  # evenly spaced: within a cell the order of the rows does not matter
-            order = inside[np.argsort(constraint_test.cells.index[inside], kind="stable")]
-            used = np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
-        else:
-            used = inside
-        self.larger *= constraint_test.count(used) / constraint_test.count(inside)
-        self.cells = constraint_test.cells.only(used)
-        X, examples = constraint_test.sample.take(used).X, constraint_test.sample.examples.take(used)
-        decided = self.members.decide(X, attributes=examples.columns)
+    def _used(self, inside: Rows) -> Rows:
+        """At most `ROWS` of the rows, evenly spaced: within a cell the order of the rows does not matter."""
+        if len(inside) <= ROWS:
+            return inside
+        order = inside[np.argsort(self.constraint_test.cells.index[inside], kind="stable")]
+        return np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
+
+    def _gather(self, used: Rows) -> None:
+        """Sums over pairs of columns, cell by cell, and the columns' own rates on some rows."""
+        self.cells = self.constraint_test.cells.only(used)
+        decided = self.members.decide_sample(self.constraint_test.sample.take(used))
         if self.cells.n_classes > 2:
             self.decided, self.sums = decided, self.cells.counts(decided)
             return
