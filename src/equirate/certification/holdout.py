@@ -40,7 +40,7 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
             'confidence_method="holdout" counts the rows of one process: over several, use confidence_method="cross"'
         )
     try:
-        Decisions.check(examples, examples.clusters)
+        Decisions.check(examples)
         many = len(examples.classes) > 2
         decided = one_hot(np.zeros_like(examples.labels), len(examples.classes)) if many else np.zeros(len(examples))
         for part in (part for constraint in written_out(problem) for part in constraint.split()):

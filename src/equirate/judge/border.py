@@ -7,6 +7,7 @@ certified at all. The classifier may be any: only its predictions are needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -84,13 +85,13 @@ def certify(
     examples, predictions = examples_and_predictions(
         y_true, y_pred, attributes, sample_weight, classes=classes, mentioned=_mentioned(constraints)
     )
+    examples = replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared))
     return _certify.certify(
         constraints_in(constraints, examples),
         examples,
         predictions,
         confidence,
         method=method,
-        clusters=clusters,
         correction=correction,
         seed=random_state,
     )
@@ -251,6 +252,7 @@ def power(
         assumed, words = given, "the predictions that were given"
     else:
         assumed, words = assumed_predictions(examples, dict(rates) if rates is not None else None)
+    examples = replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared))
     return powers(
         constraints_in(constraints, examples),
         examples,
@@ -259,7 +261,6 @@ def power(
         assumed=words,
         confidence=confidence,
         power=power,
-        clusters=clusters_of(clusters, len(examples), examples.shared),
     )
 
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,6 @@ from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
 from .estimates import CellSample, Estimate, check_confidence, estimate
 from .exact import Decisions
-from .spread import clusters_of
 
 __all__ = ["Certificate", "Certificates", "Estimate", "certify", "check_confidence", "estimate", "opposed"]
 
@@ -122,7 +120,6 @@ def certify(
     confidence: float = 0.95,
     *,
     method: str = "approximate",
-    clusters: Any = None,
     correction: str | None = None,
     seed: int = 0,
     cells: Cells | None = None,
@@ -134,8 +131,6 @@ def certify(
     ----------
     method
         ``"approximate"`` (see `estimates`) or ``"exact"`` (see `exact`), which holds for every number of examples.
-    clusters
-        A name for each example; examples with the same name belong together, as several rows of one person do.
     correction
         ``"holm"`` or ``"bonferroni"`` where single verdicts among several constraints are to be trusted together.
     seed
@@ -150,18 +145,17 @@ def certify(
         raise EquirateError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
     if correction not in CORRECTIONS:
         raise EquirateError(f"correction must be one of {', '.join(map(repr, CORRECTIONS))}; got {correction!r}")
-    cluster_ids = examples.clusters if clusters is None else clusters_of(clusters, len(examples), examples.shared)
     if method == "exact":
         if examples.shared.size > 1:
             raise EquirateError('method="exact" draws decisions for all rows in one place: judge a sample of them')
-        Decisions.check(examples, cluster_ids)
+        Decisions.check(examples)
 
     rates = [rate for constraint in constraints for rate in constraint.rates()]
     judge: Decisions | CellSample
     if method == "exact":
         judge = Decisions.of(rates, examples, predictions, seed, cells)
     else:
-        judge = sample or CellSample.of(rates, examples, predictions, cluster_ids, cells=cells)
+        judge = sample or CellSample.of(rates, examples, predictions, cells=cells)
     measured = [judge.cells.measures(constraint.rates()) for constraint in constraints]
     estimated = _judge([*compress(constraints, measured)], judge.estimates)
     spread = CORRECTIONS[correction]

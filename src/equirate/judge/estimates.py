@@ -50,8 +50,8 @@ from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
 from .class_spread import class_sums
-from .linear import FEWER, LinearFunctions, alike, together
-from .spread import CellSums, Clusters, Sums, UnitSums, columns, outcomes, rates_by_key
+from .linear import FEWER, LinearFunctions, alike, together, whole_numbers
+from .spread import CellSums, Sums, UnitSums, columns, outcomes, rates_by_key
 
 Array = NDArray[np.float64]
 Values = Callable[[Array], Array]
@@ -109,16 +109,8 @@ def check_confidence(confidence: Any) -> None:
         raise EquirateError(f"confidence must lie between 0.5 and 1, such as 0.95; got {confidence!r}")
 
 
-def estimate(
-    expr: Expression,
-    examples: Examples,
-    predictions: Array,
-    clusters: Clusters | None = None,
-    cells: Cells | None = None,
-) -> Estimate:
+def estimate(expr: Expression, examples: Examples, predictions: Array) -> Estimate:
     """Value, standard error and bounds of an expression on predictions (0/1 or probabilities of predicting 1).
-
-    ``cells`` are those of the examples, where they are known already (they may be finer than needed).
 
     Examples
     --------
@@ -128,7 +120,7 @@ def estimate(
     >>> round(result.value, 3), round(result.error, 3)
     (0.75, 0.022)
     """
-    return CellSample.of(list(expr.rates()), examples, predictions, clusters, cells=cells).estimate(expr)
+    return CellSample.of(list(expr.rates()), examples, predictions).estimate(expr)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,21 +139,16 @@ class CellSample:
         rates: Sequence[Rate],
         examples: Examples,
         predictions: Array,
-        clusters: Clusters | None = None,
         drawn: bool = False,
         cells: Cells | None = None,
     ) -> CellSample:
-        """Gather the sums for some rates; ``cells`` are those of the examples, where they are known.
-
-        ``clusters`` are those of the examples, where none are given.
-        """
-        clusters = examples.clusters if clusters is None else clusters
+        """Gather the sums for some rates; ``cells`` are those of the examples, where they are known."""
         if cells is None:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
         # Rates without examples are left out here; `measurer` raises an error that names what is missing.
         known = rates_by_key(cells, rates, cells.expected_counts(predictions))
-        weights = examples.weights
+        weights, clusters = examples.weights, examples.clusters
         sums: Sums
         if clusters is not None:
             sums = UnitSums.of_clusters(cells, weights, predictions, clusters)
@@ -183,26 +170,22 @@ class CellSample:
         """
         if self.cells.n_classes > 2:
             return self
-        slices = list(dict.fromkeys(rate.slice for rate in rates))
-        baselines = list(dict.fromkeys(rate.baseline for rate in rates if rate.baseline is not None))
-        bits = [self.cells.labels, *map(self.cells.members.get, slices), *map(self.cells.baselines.get, baselines)]
+        members = {rate.slice: self.cells.members[rate.slice] for rate in rates}
+        baselines = {rate.baseline: self.cells.baselines[rate.baseline] for rate in rates if rate.baseline is not None}
+        bits = [self.cells.labels, *members.values(), *baselines.values()]
         if 2 ** len(bits) * FEWER > len(self.cells):
             return self
-        into = np.zeros(len(self.cells), dtype=np.intp)
-        for k, bit in enumerate(bits):
-            into += np.asarray(bit, dtype=np.intp) << k
-        number = 2 ** len(bits)
-        of = [np.arange(number) >> k & 1 for k in range(len(bits))]
+        _, first, into = np.unique(whole_numbers(bits), return_index=True, return_inverse=True)
         cells = replace(
             self.cells,
             index=np.zeros(0, np.int32),  # no examples: their sums are known
             weights=np.zeros(0),
-            totals=np.bincount(into, weights=self.cells.totals, minlength=number).astype(float, copy=False),
-            labels=of[0].astype(np.int8),
-            members={slice_: bit.astype(bool) for slice_, bit in zip(slices, of[1:], strict=False)},
-            baselines={name: bit.astype(np.int8) for name, bit in zip(baselines, of[1 + len(slices) :], strict=True)},
+            totals=np.bincount(into, weights=self.cells.totals).astype(float, copy=False),
+            labels=self.cells.labels[first],
+            members={slice_: inside[first] for slice_, inside in members.items()},
+            baselines={name: values[first] for name, values in baselines.items()},
         )
-        return replace(self, cells=cells, sums=self.sums.merged(number, into))
+        return replace(self, cells=cells, sums=self.sums.merged(len(first), into))
 
     def estimate(self, expr: Expression) -> Estimate:
         """Estimate an expression of these rates."""

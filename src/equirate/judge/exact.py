@@ -32,7 +32,7 @@ from ..language.expressions import Expression, Quotient
 from ..language.nodes import Rate
 from ..problem.rate_matrix import contributions
 from .estimates import Estimate
-from .spread import Clusters, outcomes
+from .spread import outcomes
 
 Array = NDArray[np.float64]
 _HALVINGS = 60
@@ -125,10 +125,10 @@ class Decisions:
     """(cells, classes): decided 0, decided 1 ..."""
 
     @classmethod
-    def check(cls, examples: Examples, clusters: Clusters | None) -> None:
+    def check(cls, examples: Examples) -> None:
         """Raise an error for examples whose counts are not binomial."""
         weights = examples.weights[examples.weights > 0]
-        if clusters is not None:
+        if examples.clusters is not None:
             raise EquirateError(
                 "method='exact' counts independent examples, and examples of a cluster are not: "
                 "use method='approximate', or keep one example of each cluster"

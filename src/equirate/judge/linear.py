@@ -194,9 +194,9 @@ def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Se
     functions, width = len(members), len(common)
     usual = members.mean(axis=2) > 0.5
     of, cell = np.nonzero((members != usual[:, :, None]).any(axis=1))
-    kind = _number([*common])
-    place = kind[cell] + (_number([*members[of, :, cell].T]) << width)
-    default = np.arange(2**width) + (_number([*usual.T]) << width)[:, None]
+    kind = whole_numbers([*common])
+    place = kind[cell] + (whole_numbers([*members[of, :, cell].T]) << width)
+    default = np.arange(2**width) + (whole_numbers([*usual.T]) << width)[:, None]
     size = 2 ** (width + members.shape[1])
     merged_sums = []
     for values in sums:
@@ -209,7 +209,7 @@ def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Se
     return merged_sums
 
 
-def _number(bits: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+def whole_numbers(bits: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
     """Whole numbers from their bits, the lowest first."""
     return np.asarray(sum(np.asarray(bit, dtype=np.intp) << k for k, bit in enumerate(bits)))
 
