@@ -20,7 +20,7 @@ from ..game.solution import Solution
 from ..training.draws import Draws
 from ..training.training import Training
 from .comparison import cost_of
-from .salts import Served, chosen_to_serve, with_salt
+from .salts import Served, best_salt, chosen_to_serve
 
 
 class LevelChoice(NamedTuple):
@@ -71,4 +71,5 @@ def _best_served(
     served, _ = chosen_to_serve(at_level, mixture, at_level.best_single(), sample, draws)
     if before is None:
         return served
-    return min(served, with_salt(at_level, before, sample, draws), key=lambda one: one.cost(at_level.tolerance))
+    again = best_salt(at_level, before.classifier, sample, replace(draws, salts=(before.salt,)))
+    return min(served, again, key=lambda one: one.cost(at_level.tolerance))

@@ -36,6 +36,11 @@ _TIGHTER = 3
 of the best salt before it to the margin."""
 _BLOCK = 1 << 22
 """Decisions that are held at once."""
+NEEDS_KEY = (
+    "rows repeat, and predict(X) decides equal rows alike: predict(X, key=...) with one key per person draws from "
+    "the mixture, which meets the constraints with objective {:.4g}"
+)
+"""Advice where equal rows keep what is served from being as good as the mixture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +92,6 @@ def best_salt(
     return Served(mixture, draws.salts[k], float(objective[k]), float(violation[k]))
 
 
-def with_salt(solution: Solution, served: Served, sample: Sample, draws: Draws) -> Served:
-    """The same classifier with the same salt, for another problem."""
-    return best_salt(solution, served.classifier, sample, replace(draws, salts=(served.salt,)))
-
-
 def _values(solution: Solution, sums: Array, margins: Array | float) -> tuple[Array, Array]:
     """Minimised objective and largest signed violation of decisions; losses are no function of decisions."""
     objective, violations = solution.values(solution.judge.rates(sums))
@@ -129,7 +129,7 @@ def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sam
     advice = solution.status.advice
     worse = solution.sign * (objective - drawn) > solution.tolerance
     if missed <= solution.tolerance and (worse or not feasible):
-        advice = (*advice, needs_key(drawn))
+        advice = (*advice, NEEDS_KEY.format(drawn))
     return replace(
         solution.status,
         objective=objective,
@@ -140,12 +140,4 @@ def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sam
         gap=None,
         advice=advice,
         speaks_of=SERVED,
-    )
-
-
-def needs_key(objective: float) -> str:
-    """Advice to give a key per person, where equal rows keep the mixture from meeting the constraints."""
-    return (
-        "rows repeat, and predict(X) decides equal rows alike: predict(X, key=...) with one key per person draws from "
-        f"the mixture, which meets the constraints with objective {objective:.4g}"
     )
