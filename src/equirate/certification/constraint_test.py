@@ -54,7 +54,7 @@ class Residual:
         with np.errstate(all="ignore"):
             values = np.asarray(self.expr.value(lambda part: ends[index[part.key]]), dtype=float)
         up, down = np.split(np.broadcast_to(values, (2 * k,)), 2)
-        width = np.array([ends[j, j] - ends[j, k + j] for j in range(k)])
+        width = np.diag(ends) - np.diag(ends, k)
         return np.asarray(np.nan_to_num((up - down) / width, posinf=0.0, neginf=0.0))
 
 

@@ -101,8 +101,6 @@ def feasible_margins(problem: Problem, tight: Array) -> Array:
 
 def constraint_test_of(training: Training, method: str, correction: str | None = None) -> ConstraintTest:
     """The test of a fit with a confidence level, on all of its rows."""
-    level = training.settings.confidence
-    if level is None:
-        raise TypeError("a confidence level is needed")
-    seed = training.seed or 0
+    level, seed = training.settings.confidence, training.seed or 0
+    assert level is not None  # there is nothing to test without
     return ConstraintTest(training.problem, training.sample, training.cells, level, method, correction, seed)

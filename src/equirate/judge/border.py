@@ -16,7 +16,7 @@ from .._core.choices import CertificateMethod, Correction
 from .._core.errors import DataError, EquirateError
 from ..data.arrays import same_length
 from ..data.examples import Examples
-from ..data.labels import binary, coded, label_classes, many_classes
+from ..data.labels import binary, coded, label_classes, listed_values, many_classes
 from ..data.predictions import by_label, examples_and_predictions
 from ..language.expressions import Constraint
 from ..language.parity import ConstraintFamily
@@ -178,10 +178,7 @@ def _check_labels(labels: Sequence[Any] | None, classes: Sequence[Any] | None) -
         raise DataError("labels= is for more than two classes: leave it out, or name one of two with pos_label=")
     strange = [value for value in labels if value not in classes]
     if strange or isinstance(labels, str) or not len(labels):
-        raise DataError(
-            f"labels must be a list of classes of y, {', '.join(map(repr, classes[:5]))}"
-            f"{' ...' if len(classes) > 5 else ''}; got {labels!r}"
-        )
+        raise DataError(f"labels must be a list of classes of y, {listed_values(classes)}; got {labels!r}")
 
 
 def power(

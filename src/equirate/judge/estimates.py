@@ -54,8 +54,6 @@ from .linear import FEWER, LinearFunctions, alike, together, whole_numbers
 from .spread import CellSums, Sums, UnitSums, columns, outcomes, rates_by_key
 
 Array = NDArray[np.float64]
-Values = Callable[[Array], Array]
-"""A function of rates, (rates, points), at each point."""
 
 _AT_ONCE = 2**20  # numbers in the points at which an expression is evaluated at once
 _STEPS = 5  # of the search for the largest value
