@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,6 +83,12 @@ class Cells:
             examples.classes,
             examples.shared,
         )
+
+    @classmethod
+    def of_rates(cls, examples: Examples, rates: Sequence[Any], slices: Iterable[Slice] = ()) -> Cells:
+        """Partition examples so that all rates treat those of a cell alike, and so do some more slices."""
+        baselines = [rate.baseline for rate in rates if rate.baseline is not None]
+        return cls.of_examples(examples, [*(rate.slice for rate in rates), *slices], baselines)
 
     @property
     def n_classes(self) -> int:

@@ -141,9 +141,7 @@ class CellSample:
         cells: Cells | None = None,
     ) -> CellSample:
         """Gather the sums for some rates; ``cells`` are those of the examples, where they are known."""
-        if cells is None:
-            baselines = [rate.baseline for rate in rates if rate.baseline is not None]
-            cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
+        cells = Cells.of_rates(examples, rates) if cells is None else cells
         # Rates without examples are left out here; `measurer` raises an error that names what is missing.
         known = rates_by_key(cells, rates, cells.expected_counts(predictions))
         weights, clusters = examples.weights, examples.clusters

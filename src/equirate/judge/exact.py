@@ -156,9 +156,7 @@ class Decisions:
         decided: NDArray[Any] = (
             u < predictions if predictions.ndim == 1 else (u[:, None] >= predictions.cumsum(axis=1)[:, :-1]).sum(axis=1)
         )
-        if cells is None:
-            baselines = [rate.baseline for rate in rates if rate.baseline is not None]
-            cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
+        cells = Cells.of_rates(examples, rates) if cells is None else cells
         positive = examples.weights > 0
         answers = cells.n_classes
         counts = np.bincount(answers * cells.index[positive] + decided[positive], minlength=answers * len(cells))

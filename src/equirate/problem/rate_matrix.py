@@ -31,7 +31,7 @@ def without_predictions(cells: Cells, examples: Examples) -> Measure:
         inside = np.flatnonzero(cells.behind(part))
         totals = cells.totals[inside]
         if totals.sum() <= 0:
-            raise DataError(empty_message(part.kind, part.slice, examples, part.codes))
+            raise DataError(empty_message(part, examples))
         _, offsets = contributions(part, cells, inside)
         return min(max(float(offsets @ totals / totals.sum()), 0.0), 1.0)
 
@@ -53,7 +53,7 @@ def rate_matrix(rates: Sequence[Rate], cells: Cells, examples: Examples) -> tupl
         chosen = cells.members[rate.slice] & labelled[which]
         total = cells.totals[chosen].sum()
         if total <= 0:
-            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
+            raise DataError(empty_message(rate, examples))
         inside.append(np.flatnonzero(chosen))
         outside.append(np.flatnonzero(labelled[which] & ~chosen))
         totals.append(total)
