@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.errors import DataError, EquirateWarning
 from .._core.listing import listed
 from .._core.peers import peers
-from .arrays import finite_numbers, missing_values, one_dimensional, refuse_missing, to_numpy
+from .arrays import finite_numbers, missing_values, one_dimensional, refuse_missing, same_length, to_numpy
 
 Array = NDArray[np.float64]
 Classes = tuple[Any, ...]
@@ -167,8 +167,7 @@ def codes_of(array: NDArray[Any], classes: Classes, name: str) -> NDArray[Any]:
 
 def class_probabilities(array: NDArray[Any], classes: Classes, length: int) -> Array:
     """Predictions as probabilities (examples, classes): from labels, or from probabilities in the order of classes."""
-    if len(array) != length:
-        raise DataError(f"y_pred has {len(array)} values, but y has {length}: they must describe the same examples")
+    same_length(array, length, "y_pred")
     count = len(classes)
     if array.ndim == 1:
         return one_hot(codes_of(array, classes, "y_pred"), count)

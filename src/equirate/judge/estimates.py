@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -216,25 +216,19 @@ class CellSample:
         functions = [[rate for rate, _ in own] for own in factors]
         linear = together(self.cells, sums, self.plain, self.measure, functions)
         values = np.array([float(expr.value(self.measure)) for expr in exprs])
-        bounds = SharedBounds(linear, np.array([[factor for _, factor in own] for own in factors]), values)
-        for k, (expr, value, error) in enumerate(zip(exprs, values.tolist(), bounds.errors.tolist(), strict=True)):
-            yield Estimate(value, error, expr.interval, partial(bounds.of, k), affine=True)
+        gradient = np.array([[factor for _, factor in own] for own in factors])
 
+        @cache  # worked out for all functions when the first of them asks
+        def bounds(confidence: float, side: int) -> Array:
+            reach, _ = linear.reach(gradient, side, confidence)
+            return values + reach
 
-class SharedBounds:
-    """Linear functions that are alike: a bound is worked out for all of them when the first is asked for."""
+        def bound(k: int, confidence: float, side: int) -> float:
+            return float(bounds(confidence, side)[k])
 
-    def __init__(self, linear: LinearFunctions, gradient: Array, values: Array) -> None:
-        self.linear, self.gradient, self.values = linear, gradient, values
-        self.errors = linear.error(gradient)
-        self._known: dict[tuple[float, int], list[float]] = {}
-
-    def of(self, function: int, confidence: float, side: int) -> float:
-        """The one-sided bound of a function."""
-        if (confidence, side) not in self._known:
-            reach, _ = self.linear.reach(self.gradient, side, confidence)
-            self._known[confidence, side] = (self.values + reach).tolist()
-        return self._known[confidence, side][function]
+        errors = linear.error(gradient).tolist()
+        for k, (expr, value, error) in enumerate(zip(exprs, values.tolist(), errors, strict=True)):
+            yield Estimate(value, error, expr.interval, partial(bound, k), affine=True)
 
 
 class Bounds:

@@ -163,8 +163,7 @@ class Training:
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(sense) if shown else None
         try:
             if self.linear:
-                codes = None if self.parts.validation is None else self._part_codes()[self._fitted]
-                solution = self._generated(self._fitted, levels, start, line, codes, self.mixes_on_held_out)
+                solution = self._generated(self._fitted, levels, start, line, self.parts.validation is not None)
                 return solution, solution
             solution = self.solve(self.parts.train, levels, start, line)
             chooser = solution
@@ -184,7 +183,7 @@ class Training:
     ) -> Solution:
         """Solve on some of the rows: generate columns or, if the algorithm is a game, play it."""
         if self.generates and self.referee:
-            return self._generated(slice(None), None, start, line, self._part_codes(), mix_on_held_out=True)
+            return self._generated(slice(None), None, start, line, in_parts=True)
         if self.generates:
             return self._generated(rows, levels, start, line)
         options = self._options(levels, start, line)
@@ -202,10 +201,9 @@ class Training:
         levels: Levels | None,
         start: Start | None,
         line: ProgressLine | None,
-        part: NDArray[np.int8] | None = None,
-        mix_on_held_out: bool = False,
+        in_parts: bool = False,
     ) -> Solution:
-        """Generate columns on some of the rows."""
+        """Generate columns on some of the rows; ``in_parts``: some of them train, and the others are held out."""
         generator = Generator(
             passes=Options(n_rounds=self.settings.n_rounds).passes(),
             watch=None if line is None else line.watch,
@@ -218,8 +216,8 @@ class Training:
             self.sample.take(rows),
             self.cells.only(rows),
             self.model(),
-            part=part,
-            mix_on_held_out=mix_on_held_out,
+            part=self.parts.codes(len(self.sample))[rows] if in_parts else None,
+            mix_on_held_out=in_parts and self.mixes_on_held_out,
             levels=(0.0,) if levels is None else levels,
         )
 
@@ -242,9 +240,6 @@ class Training:
     def _model_seed(self) -> int:
         """Seed of a model that uses random numbers."""
         return self.seed if self.seed is not None and self.settings.resolved_model.capabilities.random else 0
-
-    def _part_codes(self) -> NDArray[np.int8]:
-        return self.parts.codes(len(self.sample))
 
     def model(self) -> Any:
         """The model, with features standardised inside if the settings say so."""
