@@ -105,10 +105,8 @@ class Training:
         sample, parts = sample.arranged(moved, dtype), replace(parts, order=None)
         prepared = None
         if model.capabilities.fitted_before:
-            fitted = cells
-            if parts.validation is not None or parts.test is not None:
-                fitted = cells.weighing(_only(sample.examples.weights, parts.train))
-            prepared = model.prepared(sample, fitted, 0 if seed is None else seed)
+            fitted = cells.weighing(_only(sample.examples.weights, parts.train))
+            prepared = model.prepared(sample, fitted, seed or 0)
         if prepared is not None:
             sample = replace(sample, X=prepared.X)
         return cls(settings, problem, sample, cells, parts, prepared, seed, moved, draws)
