@@ -100,7 +100,7 @@ def rows_repeat(
     return len(twice) > 0 and any(equal_others(inside) >= REPEATED for inside in masks)
 
 
-def _pairs(counts: Array) -> float:
+def _pairs(counts: NDArray[Any]) -> float:
     """Number of pairs of a row and another one that equals it, from the counts of equal rows."""
     return float((counts * np.maximum(counts - 1, 0.0)).sum())
 
