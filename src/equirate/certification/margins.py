@@ -89,7 +89,8 @@ class FoldMixtures:
         constants = self.members.constants()
         if constants is not None and not solution.problem.losses():
             self.members = concatenate_members([self.members, constants])
-            self.columns = self.columns.join(self._constant_columns())
+            rates = self.judge.rates(self.judge.cells.constants())
+            self.columns = self.columns.join(Columns.of(rates, Source.CONSTANT))
         self.near: list[Array] = []
         self._known: dict[int, tuple[Array, Array]] = {}
         used = self._used(inside)
@@ -104,12 +105,6 @@ class FoldMixtures:
             self.wider = constraint_test.wider(inside, decided)
 
     # -- columns ---------------------------------------------------------------------------------
-
-    def _constant_columns(self) -> Columns:
-        """The two constant classifiers, as columns."""
-        cells = self.judge.cells
-        sums = np.stack([np.zeros(len(cells)), cells.totals], axis=1)
-        return Columns.of(self.judge.rates(sums), Source.CONSTANT)
 
     def _candidates(self, columns: Columns) -> NDArray[np.intp]:
         """Columns of the best mixture without a margin and with fixed ones, and the best in many directions."""

@@ -184,15 +184,14 @@ def class_terms(kind: RateKind, codes: ClassCodes | None, labels: Codes, baselin
         slope, offset = np.array(kind.contributions)[:, 0].T  # a rate of one class compares with no baseline
         hit = (labels == codes.label).astype(np.intp)
         return ClassTerms(offset[hit], [(slope[hit], np.full(len(labels), codes.predicted, dtype=np.intp))])
-    ones = np.ones(len(labels))
+    zeros, ones = np.zeros(len(labels)), np.ones(len(labels))
     if not kind.compares:
-        right = [(ones if kind.name == "accuracy" else -ones, labels)]
-        return ClassTerms(np.zeros(len(labels)) if kind.name == "accuracy" else ones, right)
+        return ClassTerms(zeros, [(ones, labels)]) if kind.name == "accuracy" else ClassTerms(ones, [(-ones, labels)])
     assert baselines is not None  # a rate that compares names one
     other = np.asarray(baselines, dtype=np.intp)
     changed = (labels != other).astype(float)
     return {
-        "wins": ClassTerms(np.zeros(len(labels)), [(changed, labels)]),
+        "wins": ClassTerms(zeros, [(changed, labels)]),
         "losses": ClassTerms(ones, [(-ones, other), (-changed, labels)]),
         "churn": ClassTerms(ones, [(-ones, other)]),
     }[kind.name]
