@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -434,7 +435,8 @@ def test_anybody_may_certify() -> None:
     examples, predictions = drawn(12, 300)
     problem = eq.Problem(eq.minimize(eq.error_rate()), eq.equal_opportunity("g", tolerance=0.2))
     found = eq.certify(problem, examples.labels, predictions, attributes=examples.columns, clusters=np.arange(300) // 3)
-    inner = certify(problem.expanded(examples).constraints, examples, predictions, clusters=np.arange(300) // 3)
+    clustered = replace(examples, clusters=np.arange(300) // 3)
+    inner = certify(problem.expanded(examples).constraints, clustered, predictions)
     assert found == inner
     assert found != eq.certify(problem, examples.labels, predictions, attributes=examples.columns)
     # What no game can be played for can still be judged.

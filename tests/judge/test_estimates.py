@@ -1,6 +1,7 @@
 """Bounds against independent derivations: Clopper-Pearson, Fieller, the bootstrap, clusters drawn anew."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_rows_repeated_are_rows_counted_once() -> None:
     thrice = Examples.of(examples.labels[rows], {"g": examples.columns["g"][rows]})
     for expr in (eq.recall(G) - eq.recall(~G), eq.f1()):
         one = estimate(expr, examples, predictions)
-        together = estimate(expr, thrice, predictions[rows], rows.astype(np.int64))
+        together = estimate(expr, replace(thrice, clusters=rows.astype(np.int64)), predictions[rows])
         apart = estimate(expr, thrice, predictions[rows])
         assert together.value == pytest.approx(one.value)
         assert together.error == pytest.approx(one.error, rel=0.01)
@@ -123,7 +124,7 @@ def test_every_row_its_own_cluster_is_no_cluster() -> None:
     examples, predictions = drawn(9, 250)
     for expr in (eq.positive_rate(G) - eq.positive_rate(), eq.precision()):
         plain = estimate(expr, examples, predictions)
-        alone = estimate(expr, examples, predictions, np.arange(250))
+        alone = estimate(expr, replace(examples, clusters=np.arange(250)), predictions)
         assert alone.error == pytest.approx(plain.error, rel=0.01)
         assert alone.upper(0.95) >= plain.upper(0.95)  # Student's quantile instead of the normal one
 
@@ -149,11 +150,11 @@ def test_cells_that_a_constraint_does_not_tell_apart_are_put_together(clustered:
     group, labels, predictions = rng.integers(0, 60, n), rng.integers(0, 2, n), rng.random(n)
     weights = rng.uniform(0.5, 2, n) if weighted else None
     clusters = clusters_of(rng.integers(0, 200, n), n, ALONE) if clustered else None
-    examples = Examples.of(labels, {"g": group, "old": rng.integers(0, 2, n)}, weights)
+    examples = replace(Examples.of(labels, {"g": group, "old": rng.integers(0, 2, n)}, weights), clusters=clusters)
     many = [eq.tpr(eq.attr("g") == k) for k in range(60)]
     one = many[0]
     for expr in (one - eq.positive_rate(), one / (eq.positive_rate() + 1), one - eq.tnr(eq.attr("g") == 7)):
-        sample = CellSample.of(many + list(expr.rates()), examples, predictions, clusters)
+        sample = CellSample.of(many + list(expr.rates()), examples, predictions)
         merged = sample.merged(list(expr.rates()))
         assert len(sample.cells) == 120
         assert len(merged.cells) <= 8

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.stats import beta, binom, norm
 
 import equirate as eq
-from equirate.judge.spread import ClusterSums
+from equirate.judge.spread import UnitSums
 
 G = eq.attr("g") == 1
 
@@ -182,8 +182,9 @@ def test_more_clusters_of_the_same_kind_are_a_sample_in_which_each_is_there_so_o
     rng = np.random.default_rng(3)
     totals = rng.uniform(0, 1, (7, 4)) / 7
     predicted = totals * rng.uniform(0, 1, (7, 4))
-    few = ClusterSums(sp.csr_array(predicted), sp.csr_array(totals))
-    many = ClusterSums(sp.csr_array(np.tile(predicted, (3, 1)) / 3), sp.csr_array(np.tile(totals, (3, 1)) / 3))
+    few = UnitSums(sp.csr_array(predicted), sp.csr_array(totals), np.ones(7), np.ones(7), 7)
+    thrice = [sp.csr_array(np.tile(sums, (3, 1)) / 3) for sums in (predicted, totals)]
+    many = UnitSums(*thrice, np.ones(21), np.ones(21), 21)
     a, b, slopes, offsets = rng.normal(size=4), rng.normal(size=4), rng.normal(size=(4, 2)), rng.normal(size=(4, 2))
     supposed = few.times(1.5).times(2.0)
     np.testing.assert_allclose(supposed.moments(a, b), many.moments(a, b))

@@ -437,9 +437,7 @@ def test_the_leader_supports_the_atoms_at_the_average_rates():
     def psi(q):
         values = table.rates(q)
         by_key = {rate.key: values[k] for k, rate in enumerate(table.program.rates)}
-        known = {
-            r.key: EXAMPLES.measure(r.kind, r.slice, None, np.zeros(N)) for r in problem.rates() if r.key not in by_key
-        }
+        known = {r.key: EXAMPLES.measure(r, np.zeros(N)) for r in problem.rates() if r.key not in by_key}
         return problem.objective.expr.value(lambda rate: (by_key | known)[rate.key])
 
     gradient = table.coefficients(np.vstack([state.lam]))

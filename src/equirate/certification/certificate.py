@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..game.status import MIXTURE, SERVED, Status
@@ -20,8 +17,6 @@ from ..judge.power import ConstraintPower, assumed_predictions, powers
 from ..training.training import Training
 from .constraint_test import ConstraintTest
 from .methods import MethodResult
-
-Array = NDArray[np.float64]
 
 NO_MARGIN = (
     "no margin that was tried makes every constraint pass its test: on rows that it has not seen the classifier keeps "
@@ -42,25 +37,26 @@ def certify_result(training: Training, result: MethodResult) -> tuple[Certificat
 
     They are those of the mixture that passed or, where none did, of the one without a margin.
     """
-    constraint_test, passed = result.constraint_test, result.passed
-    plain = _evaluated(training, result, result.without_margin)
-    evaluation = plain if passed is None else _evaluated(training, result, passed.probability)
-    examples = constraint_test.sample.examples.take(result.rows)
-    cells = constraint_test.cells.only(result.rows)
-    power = _expected_power(constraint_test, examples, cells)
+    test, passed = result.constraint_test, result.passed
+    examples, cells = test.sample.examples.take(result.rows), test.cells.only(result.rows)
+    plain = evaluation = Evaluation.of(test.problem, examples, result.without_margin, test.confidence, cells)
+    constraints, power = plain.constraints, _expected_power(test, examples, cells)
     reasons: tuple[str, ...] = ()
     if passed is None:
         short = tuple(str(part) for part in power if part.needs_more)
         reasons = (*result.reasons, *short) or (NO_MARGIN,)
+    else:
+        evaluation = Evaluation.of(test.problem, examples, passed.probability, test.confidence, cells)
+        constraints = _bounded(evaluation, passed.certificates)
     certification = Certification(
         method=training.settings.confidence_method,
-        confidence=constraint_test.confidence,
+        confidence=test.confidence,
         certified=passed is not None,
         margin=0.0 if passed is None else passed.share,
-        examples=constraint_test.count(result.rows),
+        examples=test.count(result.rows),
         objective=float("nan") if passed is None else evaluation.objective,
         plain_objective=plain.objective,
-        constraints=evaluation.constraints if passed is None else _bounded(evaluation, passed.certificates),
+        constraints=constraints,
         power=tuple(map(str, power)),
         reasons=reasons,
         speaks_of=MIXTURE if training.draws is None else SERVED,
@@ -82,12 +78,6 @@ def _expected_power(test: ConstraintTest, examples: Examples, cells: Cells) -> t
         cells=cells,
     )
     return power.constraints
-
-
-def _evaluated(training: Training, result: MethodResult, probability: Array) -> Evaluation:
-    """Evaluate predictions on the rows of the test."""
-    examples, test = training.sample.examples.take(result.rows), result.constraint_test
-    return Evaluation.of(training.problem, examples, probability, test.confidence, test.cells.take(result.rows))
 
 
 def _bounded(evaluation: Evaluation, certificates: Certificates) -> tuple[ConstraintValue, ...]:

@@ -6,6 +6,7 @@ predictions on some of the rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from .._core.cached import cached_property
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..judge.certify import Certificates, certify, opposed
-from ..judge.estimates import CellSample
+from ..judge.estimates import CellSample, Estimate
 from ..judge.exact import Decisions
 from ..language.clearing import cleared
 from ..language.expressions import Constraint, Expression
@@ -53,7 +54,7 @@ class Residual:
         with np.errstate(all="ignore"):
             values = np.asarray(self.expr.value(lambda part: ends[index[part.key]]), dtype=float)
         up, down = np.split(np.broadcast_to(values, (2 * k,)), 2)
-        width = np.array([ends[j, j] - ends[j, k + j] for j in range(k)])
+        width = np.diag(ends) - np.diag(ends, k)
         return np.asarray(np.nan_to_num((up - down) / width, posinf=0.0, neginf=0.0))
 
 
@@ -109,19 +110,16 @@ class ConstraintTest:
 
     def beyond(self, rows: Rows, probability: Array, size: int) -> Array:
         """How far the bound of each residual exceeds z standard errors, in a test of ``size`` rows."""
-        examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
-        rates = self._residual_rates()
-        judged = CellSample.of(rates, examples, probability, cells=cells)
-        exact = None
+        judged = self._judged(rows, probability)
+        tested = plain = [judged.estimate(residual.expr) for residual in self.residuals]
         if self.method == "exact":
-            exact = Decisions.of(rates, examples, probability, self.seed, cells).estimate
-        excess = []
-        for residual in self.residuals:
-            plain = judged.estimate(residual.expr)
-            tested = plain if exact is None else exact(residual.expr)
-            reach = tested.upper(self.confidence) - tested.value
-            excess.append(max(reach - self.z * plain.error, 0.0) if np.isfinite(reach) else 0.0)
-        return np.asarray(np.array(excess) * np.sqrt(self.count(rows) / size))
+            examples = self.sample.examples.take(rows)
+            decisions = Decisions.of(self._rates, examples, probability, self.seed, judged.cells)
+            tested = [decisions.estimate(residual.expr) for residual in self.residuals]
+        reach = self._reach(tested)
+        with np.errstate(invalid="ignore"):
+            excess = np.maximum(reach - self.z * np.array([estimate.error for estimate in plain]), 0.0)
+        return np.asarray(np.where(np.isfinite(reach), excess, 0.0) * np.sqrt(self.count(rows) / size))
 
     def count(self, rows: NDArray[Any]) -> int:
         """Number of rows, over all processes."""
@@ -129,23 +127,17 @@ class ConstraintTest:
 
     def wider(self, rows: Rows, probability: Array) -> Array:
         """How many times wider clusters make the standard error of each residual; at least 1."""
-        examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
-        rates = self._residual_rates()
-        clustered = CellSample.of(rates, examples, probability, cells=cells)
-        independent = CellSample.of(rates, replace(examples, clusters=None), probability, cells=cells)
-        errors = [[judged.estimate(r.expr).error for r in self.residuals] for judged in (clustered, independent)]
+        samples = self._judged(rows, probability), self._judged(rows, probability, clustered=False)
+        clustered, independent = (np.array([each.estimate(r.expr).error for r in self.residuals]) for each in samples)
         with np.errstate(all="ignore"):
-            ratio = np.array(errors[0]) / np.array(errors[1])
+            ratio = clustered / independent
         return np.asarray(np.where(np.isfinite(ratio), np.maximum(ratio, 1.0), 1.0))
 
     def reach(self, rows: Rows, probability: Array, size: int) -> Array:
         """Distance of each part's bound from its value in a test of ``size`` rows, within the room of an ``abs``."""
-        examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
-        rates = [rate for part in self.parts for rate in part.rates()]
-        judged = CellSample.of(rates, examples, probability, cells=cells)
+        judged = self._judged(rows, probability)
         estimates = [judged.estimate(part.residual) for part in self.parts]
-        reach = np.array([part.upper(self.confidence) - part.value for part in estimates])
-        reach *= np.sqrt(self.count(rows) / size)
+        reach = self._reach(estimates) * np.sqrt(self.count(rows) / size)
         reach = np.where(np.isfinite(reach), reach, 0.0)
         for j in range(len(estimates) - 1):
             if opposed(self.parts[j].residual, self.parts[j + 1].residual):
@@ -153,8 +145,19 @@ class ConstraintTest:
                 reach[j : j + 2] = np.minimum(reach[j : j + 2], 0.9 * room)
         return reach
 
-    def _residual_rates(self) -> list[Any]:
-        return [rate for residual in self.residuals for rate in residual.rates]
+    def _reach(self, estimates: Sequence[Estimate]) -> Array:
+        """Distances of upper bounds from their values."""
+        return np.array([estimate.upper(self.confidence) - estimate.value for estimate in estimates])
+
+    @property
+    def _rates(self) -> list[Any]:
+        return [rate for part in self.parts for rate in part.rates()]
+
+    def _judged(self, rows: Rows, probability: Array, clustered: bool = True) -> CellSample:
+        """Some rows and the predictions for them; without ``clustered`` as if the rows were independent."""
+        examples = self.sample.examples.take(rows)
+        examples = examples if clustered else replace(examples, clusters=None)
+        return CellSample.of(self._rates, examples, probability, cells=self.cells.only(rows))
 
 
 def written_out(problem: Problem) -> list[Constraint]:

@@ -1,23 +1,21 @@
 """Fixed-sequence testing: candidates with ever smaller margins, tested in a fixed order until one fails.
 
 In: a `ConstraintTest`, and the `FoldMixtures` whose mixtures decide on the rows of the test: one for each fold, or a
-single one. Out: the last candidate that passed (`Passed`), and the uniform mixture of its parts.
+single one. Out: a `MethodResult` with the last candidate that passed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..game.classifiers import Classifier
-from ..judge.certify import Certificates
 from ..models.side_by_side import concatenate_members
-from ..problem.problem import Problem
 from .constraint_test import ConstraintTest
 from .margins import FoldMixtures
+from .methods import MethodResult, Passed
 
 Array = NDArray[np.float64]
 
@@ -29,26 +27,17 @@ UNTESTED_SHARES = (1.0, 1.2)
 """Shares of candidates that are not tested: they measure how much larger violations are on unseen rows."""
 
 
-@dataclass(frozen=True, eq=False)
-class Passed:
-    """The last candidate of the sequence that passed the test."""
-
-    share: float
-    mixtures: list[Array]
-    probability: Array
-    certificates: Certificates
-
-
 def run_sequence(
     constraint_test: ConstraintTest, parts: Sequence[FoldMixtures], excess: Array | float = 0.0
-) -> Passed | None:
-    """Test candidates with ever smaller margins; the first failure ends the sequence. None if the first one fails.
+) -> MethodResult:
+    """Test candidates with ever smaller margins; the first failure ends the sequence.
 
     Margins are widened by ``excess``, by which violations are larger on rows that were not seen. With folds, each
     candidate measures it for the next one; for the first one, candidates that are not tested measure it. With a
     separate test part the candidates, and so the ``excess``, are fixed beforehand.
     """
     rows = np.concatenate([part.test for part in parts])
+    without_margin = _probability(parts, [part.plain for part in parts])
     passed: Passed | None = None
 
     def excess_violation(mixtures: Sequence[Array], probability: Array) -> Array:
@@ -57,19 +46,20 @@ def run_sequence(
 
     for share in UNTESTED_SHARES if len(parts) > 1 else ():
         first = _mixtures(parts, share, excess) or [part.plain for part in parts]
-        excess = np.maximum(excess, excess_violation(first, out_of_fold_probability(parts, first)))
+        excess = np.maximum(excess, excess_violation(first, _probability(parts, first)))
     for share in SHARES if len(parts) > 1 else (*WIDER_SHARES, *SHARES):
         mixtures = _mixtures(parts, share, excess)
         if mixtures is None:  # no mixture has so wide a margin; this does not depend on the test rows
             continue
-        probability = out_of_fold_probability(parts, mixtures)
+        probability = _probability(parts, mixtures)
         certificates = constraint_test.certify(rows, probability)
         if certificates.verdict != "pass":
             break
-        passed = Passed(share, mixtures, probability, certificates)
+        mixture, salt = _uniform_mixture(constraint_test, parts, mixtures), parts[0].salt_of(mixtures[0])
+        passed = Passed(share, mixture, salt, probability, certificates)
         if len(parts) > 1:
             excess = excess_violation(mixtures, probability)
-    return passed
+    return MethodResult(constraint_test, rows, without_margin, passed)
 
 
 def _mixtures(parts: Sequence[FoldMixtures], share: float, excess: Array | float) -> list[Array] | None:
@@ -83,16 +73,17 @@ def _mixtures(parts: Sequence[FoldMixtures], share: float, excess: Array | float
     return mixtures
 
 
-def out_of_fold_probability(parts: Sequence[FoldMixtures], mixtures: Sequence[Array]) -> Array:
+def _probability(parts: Sequence[FoldMixtures], mixtures: Sequence[Array]) -> Array:
     """Probability of predicting 1 on the rows of every part's test, by its own mixture."""
     return np.concatenate([part.probability(mixture) for part, mixture in zip(parts, mixtures, strict=True)])
 
 
-def uniform_mixture(
-    parts: Sequence[FoldMixtures], mixtures: Sequence[Array], problem: Problem, origin: str
+def _uniform_mixture(
+    constraint_test: ConstraintTest, parts: Sequence[FoldMixtures], mixtures: Sequence[Array]
 ) -> Classifier:
     """The uniform mixture of the parts' mixtures."""
-    kept = [np.flatnonzero(mixture) for mixture in mixtures]
-    members = concatenate_members([part.members.take(rows.tolist()) for part, rows in zip(parts, kept, strict=True)])
-    weights = np.concatenate([mixture[rows] for mixture, rows in zip(mixtures, kept, strict=True)]) / len(parts)
-    return Classifier(members, weights / weights.sum(), problem, origin)
+    classifiers = [part.classifier(mixture) for part, mixture in zip(parts, mixtures, strict=True)]
+    members = concatenate_members([classifier.members for classifier in classifiers])
+    weights = np.concatenate([classifier.weights for classifier in classifiers]) / len(parts)
+    origin = "cross-fitted" if len(parts) > 1 else "held out"
+    return Classifier(members, weights / weights.sum(), constraint_test.problem, origin)

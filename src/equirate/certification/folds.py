@@ -22,8 +22,7 @@ from ..models.linear import FittedLinear
 from ..problem.canonical import canonicalize
 from ..problem.table import make_table
 from ..training.training import Training
-from .constraint_test import ConstraintTest
-from .fixed_sequence import out_of_fold_probability, run_sequence, uniform_mixture
+from .fixed_sequence import run_sequence
 from .margins import FoldMixtures
 from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
 
@@ -45,12 +44,16 @@ def cross_fit(training: Training, chooser: Solution, seconds: float) -> MethodRe
         return too_few(constraint_test, plain)
     some_rows, size = thinned(constraint_test, rows, plain), constraint_test.count(rows)
     beyond, tight = constraint_test.beyond(*some_rows, size), TIGHT * constraint_test.reach(*some_rows, size)
-    parts = _parts(training, constraint_test, of, beyond, tight, seconds)
-    rows = np.concatenate([part.test for part in parts])
-    without = out_of_fold_probability(parts, [part.plain for part in parts])
-    passed = run_sequence(constraint_test, parts)
-    mixture = None if passed is None else uniform_mixture(parts, passed.mixtures, training.problem, "cross-fitted")
-    return MethodResult(constraint_test, rows, without, passed, mixture)
+    trusted = training.settings.trusted(constraint_test.count(of[len(of) // K :]), training.width)
+    if training.linear:
+        solutions = _linear_folds(training, of, trusted, tight)
+    else:
+        solutions = _other_folds(training, of, trusted, tight, seconds)
+    parts = [
+        FoldMixtures(constraint_test, one, inside=rows[of != k], test=rows[of == k], size=size, beyond=beyond)
+        for k, one in enumerate(solutions)
+    ]
+    return run_sequence(constraint_test, parts)
 
 
 def excess_on_unseen_rows(training: Training) -> Array:
@@ -87,28 +90,6 @@ def _folds(training: Training) -> NDArray[np.int8] | None:
     rates = training.problem.rates()
     enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
     return of if enough else None
-
-
-def _parts(
-    training: Training,
-    constraint_test: ConstraintTest,
-    of: NDArray[np.int8],
-    beyond: Array,
-    tight: Array,
-    seconds: float,
-) -> list[FoldMixtures]:
-    """Train without each fold, and gather the columns."""
-    rows = np.arange(len(of))
-    trusted = training.settings.trusted(constraint_test.count(of[len(of) // K :]), training.width)
-    size = constraint_test.count(of)
-    if training.linear:
-        solutions = _linear_folds(training, of, trusted, tight)
-    else:
-        solutions = _other_folds(training, of, trusted, tight, seconds)
-    return [
-        FoldMixtures(constraint_test, one, inside=rows[of != k], test=rows[of == k], size=size, beyond=beyond)
-        for k, one in enumerate(solutions)
-    ]
 
 
 def _linear_folds(
@@ -151,10 +132,18 @@ def _linear_folds(
 def _other_folds(
     training: Training, of: NDArray[np.int8], trusted: bool, tight: Array, seconds: float
 ) -> list[Solution]:
-    """Columns of any other model without each fold, one after the other, for tighter constraints."""
-    solutions, report = [], _FoldProgress(training, seconds)
+    """Columns of any other model without each fold, one after the other, for tighter constraints.
+
+    It prints how many trainings there are, and an estimate of the time left; ``seconds`` is how long one takes.
+    """
+    solutions: list[Solution] = []
+    began = time.monotonic()
     for k in range(K):
-        report.before(k)
+        if training.settings.verbose:
+            each = (time.monotonic() - began) / k if k else seconds
+            left = f"about {(K - k) * each:.0f} s to go"
+            text = f"confidence: training {k + 1} of {K}, each without one fold ({left})"
+            print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
         held_out = of == (k + 1) % K
         train = np.flatnonzero((of != k) & (trusted | ~held_out))
         one = training.solve(train, [-feasible_margins(training.problem, tight)])
@@ -162,26 +151,6 @@ def _other_folds(
             choose = np.flatnonzero(held_out)
             one = one.on_sample(training.sample.take(choose), training.cells.only(choose))
         solutions.append(one)
-    report.end()
+    if training.settings.verbose:
+        print(file=sys.stderr)
     return solutions
-
-
-class _FoldProgress:
-    """Prints how many trainings there are, and an estimate of the time left."""
-
-    def __init__(self, training: Training, seconds: float) -> None:
-        self.shown, self.each, self.began = bool(training.settings.verbose), seconds, time.monotonic()
-
-    def before(self, k: int) -> None:
-        """Print which training begins."""
-        if k:
-            self.each = (time.monotonic() - self.began) / k
-        if self.shown:
-            left = f"about {(K - k) * self.each:.0f} s to go"
-            text = f"confidence: training {k + 1} of {K}, each without one fold ({left})"
-            print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """End the line."""
-        if self.shown:
-            print(file=sys.stderr)

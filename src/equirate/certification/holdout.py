@@ -22,7 +22,7 @@ from ..selection.salts import Served, best_salt
 from ..training.draws import Draws
 from ..training.training import Training
 from .constraint_test import written_out
-from .fixed_sequence import run_sequence, uniform_mixture
+from .fixed_sequence import run_sequence
 from .folds import excess_on_unseen_rows
 from .margins import MARGIN_TOLERANCE, FoldMixtures
 from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
@@ -40,7 +40,7 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
             'confidence_method="holdout" counts the rows of one process: over several, use confidence_method="cross"'
         )
     try:
-        Decisions.check(examples, examples.clusters)
+        Decisions.check(examples)
         many = len(examples.classes) > 2
         decided = one_hot(np.zeros_like(examples.labels), len(examples.classes)) if many else np.zeros(len(examples))
         for part in (part for constraint in written_out(problem) for part in constraint.split()):
@@ -71,12 +71,7 @@ def hold_out(training: Training, chooser: Solution, method: str) -> MethodResult
         part = FoldMixtures(constraint_test, chooser, **where)
     else:
         part = ServedMixtures(constraint_test, chooser, draws=training.draws, judged=training.judged_rows, **where)
-    without, passed = part.probability(part.plain), run_sequence(constraint_test, [part], excess)
-    if passed is None:
-        return MethodResult(constraint_test, rows, without)
-    mixture = uniform_mixture([part], passed.mixtures, training.problem, "held out")
-    salt = part.salt_of(passed.mixtures[0]) if isinstance(part, ServedMixtures) else None
-    return MethodResult(constraint_test, rows, without, passed, mixture, salt=salt)
+    return run_sequence(constraint_test, [part], excess)
 
 
 class ServedMixtures(FoldMixtures):

@@ -15,21 +15,18 @@ They are gathered once; after that no cost depends on the number of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.cached import cached_property
-from ..data.cells import Cells
 from ..game.classifiers import Classifier
 from ..game.solution import Solution
-from ..judge.class_spread import class_columns
-from ..judge.spread import column
+from ..judge.spread import columns
 from ..mixtures import Columns, Margins, Source, Weights, best_with_margins, shrink
 from ..models.side_by_side import concatenate_members
-from .constraint_test import ConstraintTest, Residual
+from .constraint_test import ConstraintTest
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -48,8 +45,7 @@ _NEGLIGIBLE = 1e-4
 """Total weight of the smallest members that are dropped from a mixture."""
 
 
-@dataclass(frozen=True, eq=False)
-class _OnCells:
+class _OnCells(NamedTuple):
     """The rates of a residual: contributions of each cell, over the denominator, and the rates of each column."""
 
     slopes: Array
@@ -57,19 +53,6 @@ class _OnCells:
     inside: Array
     rates: Array
     """(rates, columns)"""
-
-    @classmethod
-    def of(cls, residual: Residual, cells: Cells, sums: Array) -> _OnCells:
-        slopes, offsets, inside = _columns(residual, cells)
-        return cls(slopes, offsets, inside, slopes.T @ sums + (offsets.T @ cells.totals)[:, None])
-
-
-def _columns(residual: Residual, cells: Cells) -> tuple[Array, Array, Array]:
-    """Slopes, offsets and 1 of the rates of a residual, over their denominators."""
-    if cells.n_classes > 2:
-        return class_columns(cells, residual.rates)
-    slopes, offsets, inside = np.stack([column(cells, rate) for rate in residual.rates], axis=-1)
-    return slopes, offsets, inside
 
 
 class FoldMixtures:
@@ -101,16 +84,18 @@ class FoldMixtures:
     ) -> None:
         self.constraint_test, self.test, self.beyond = constraint_test, test, beyond
         self.solution, self.judge = solution, solution.judge
-        self.larger = constraint_test.count(inside) / size
         picked = self._candidates(solution.columns)
         self.columns, self.members = solution.columns.where(picked), solution.members(picked.tolist())
         constants = self.members.constants()
         if constants is not None and not solution.problem.losses():
             self.members = concatenate_members([self.members, constants])
-            self.columns = self.columns.join(self._constant_columns())
+            rates = self.judge.rates(self.judge.cells.constants())
+            self.columns = self.columns.join(Columns.of(rates, Source.CONSTANT))
         self.near: list[Array] = []
         self._known: dict[int, tuple[Array, Array]] = {}
-        self._gather(inside)
+        used = self._used(inside)
+        self.larger = constraint_test.count(used) / size
+        self._gather(used)
         start = shrink(self.judge, self.columns).weights
         plain = best_with_margins(self.judge, self.columns, start)
         self.plain = self.last = _without_negligible(start if plain is None else plain.weights)
@@ -120,12 +105,6 @@ class FoldMixtures:
             self.wider = constraint_test.wider(inside, decided)
 
     # -- columns ---------------------------------------------------------------------------------
-
-    def _constant_columns(self) -> Columns:
-        """The two constant classifiers, as columns."""
-        cells = self.judge.cells
-        sums = np.stack([np.zeros(len(cells)), cells.totals], axis=1)
-        return Columns.of(self.judge.rates(sums), Source.CONSTANT)
 
     def _candidates(self, columns: Columns) -> NDArray[np.intp]:
         """Columns of the best mixture without a margin and with fixed ones, and the best in many directions."""
@@ -151,25 +130,24 @@ class FoldMixtures:
         margins = []
         for residual in self.constraint_test.residuals:
             gradient = residual.gradient(np.full(len(residual.rates), 0.5))
-            inside = _columns(residual, self.constraint_test.cells)[2]
+            inside = columns(self.constraint_test.cells, residual.rates)[2]
             sizes = (self.constraint_test.cells.totals @ inside**2) * 0.25
             margins.append(self.constraint_test.z * np.sqrt((gradient**2 * sizes).sum()))
         return np.array(margins) + self.beyond
 
     # -- standard errors -------------------------------------------------------------------------
 
-    def _gather(self, inside: Rows) -> None:
-        """Sums over pairs of columns, cell by cell, and the columns' own rates on the rows inside."""
-        constraint_test = self.constraint_test
-        if len(inside) > ROWS:  # evenly spaced: within a cell the order of the rows does not matter
-            order = inside[np.argsort(constraint_test.cells.index[inside], kind="stable")]
-            used = np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
-        else:
-            used = inside
-        self.larger *= constraint_test.count(used) / constraint_test.count(inside)
-        self.cells = constraint_test.cells.only(used)
-        X, examples = constraint_test.sample.take(used).X, constraint_test.sample.examples.take(used)
-        decided = self.members.decide(X, attributes=examples.columns)
+    def _used(self, inside: Rows) -> Rows:
+        """At most `ROWS` of the rows, evenly spaced: within a cell the order of the rows does not matter."""
+        if len(inside) <= ROWS:
+            return inside
+        order = inside[np.argsort(self.constraint_test.cells.index[inside], kind="stable")]
+        return np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
+
+    def _gather(self, used: Rows) -> None:
+        """Sums over pairs of columns, cell by cell, and the columns' own rates on some rows."""
+        self.cells = self.constraint_test.cells.only(used)
+        decided = self.members.decide_sample(self.constraint_test.sample.take(used))
         if self.cells.n_classes > 2:
             self.decided, self.sums = decided, self.cells.counts(decided)
             return
@@ -191,17 +169,19 @@ class FoldMixtures:
         gathered = (self.pairs, self.singles, self.squares, self.sums)
         self.pairs, self.singles, self.squares, self.sums = (self.cells.shared.total(part) for part in gathered)
 
-    def _gradient(self, columns: _OnCells, residual: Residual) -> Array:
-        return residual.gradient(np.clip(columns.rates @ self.last, 0.0, 1.0))
-
     @cached_property
     def _on_cells(self) -> list[_OnCells]:
-        return [_OnCells.of(residual, self.cells, self.sums) for residual in self.constraint_test.residuals]
+        on_cells = []
+        for residual in self.constraint_test.residuals:
+            slopes, offsets, inside = columns(self.cells, residual.rates)
+            rates = slopes.T @ self.sums + (offsets.T @ self.cells.totals)[:, None]
+            on_cells.append(_OnCells(slopes, offsets, inside, rates))
+        return on_cells
 
-    def _form(self, columns: _OnCells, gradient: Array) -> Array:
+    def _form(self, part: _OnCells, gradient: Array) -> Array:
         """The squared standard error of a residual as a quadratic form of the mixture."""
-        a, b = columns.slopes @ gradient, columns.offsets @ gradient
-        e = b[:, None] - columns.inside @ (gradient[:, None] * columns.rates)
+        a, b = part.slopes @ gradient, part.offsets @ gradient
+        e = b[:, None] - part.inside @ (gradient[:, None] * part.rates)
         if self.cells.n_classes > 2:
             return self._class_form(a, e)
         both = (a[:, None] * self.singles).T @ e
@@ -234,12 +214,13 @@ class FoldMixtures:
         forms: list[Array] = []
         of: list[int] = []
         before: tuple[list[Any], Array] | None = None
-        for j, (residual, columns) in enumerate(zip(self.constraint_test.residuals, self._on_cells, strict=True)):
-            gradient, keys = self._gradient(columns, residual), [rate.key for rate in residual.rates]
+        for j, (residual, part) in enumerate(zip(self.constraint_test.residuals, self._on_cells, strict=True)):
+            gradient = residual.gradient(np.clip(part.rates @ self.last, 0.0, 1.0))
+            keys = [rate.key for rate in residual.rates]
             if before is None or before[0] != keys or not np.allclose(before[1], -gradient, rtol=1e-6, atol=1e-9):
                 known = self._known.get(j)
                 if known is None or not np.allclose(known[0], gradient, rtol=1e-6, atol=1e-9):
-                    known = self._known[j] = gradient, self._form(columns, gradient)
+                    known = self._known[j] = gradient, self._form(part, gradient)
                 forms.append(known[1])
             of.append(len(forms) - 1)  # the other side of an abs has the same form
             before = keys, gradient
@@ -280,6 +261,10 @@ class FoldMixtures:
         """A mixture as a classifier."""
         support = np.flatnonzero(mu)
         return Classifier(self.members.take(support.tolist()), mu[support], self.solution.problem)
+
+    def salt_of(self, mu: Array) -> int | None:
+        """The salt that a mixture is served with; None for decisions that are drawn."""
+        return None
 
     def probability(self, mu: Array) -> Array:
         """Probability of predicting 1, or of each of several classes, on the rows of the test."""

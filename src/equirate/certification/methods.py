@@ -36,10 +36,10 @@ from numpy.typing import NDArray
 from .._core.errors import InfeasibleError
 from ..game.classifiers import Classifier
 from ..game.infeasible import loosened
+from ..judge.certify import Certificates
 from ..problem.problem import Problem
 from ..training.training import Training
 from .constraint_test import ConstraintTest
-from .fixed_sequence import Passed
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -53,6 +53,19 @@ TOO_FEW = "there are too few examples behind some rate to deal them out in folds
 
 
 @dataclass(frozen=True, eq=False)
+class Passed:
+    """The last candidate of the fixed sequence that passed the test."""
+
+    share: float
+    """Of the margin."""
+    mixture: Classifier
+    salt: int | None
+    """The salt that was tested with the mixture, where rows repeat."""
+    probability: Array
+    certificates: Certificates
+
+
+@dataclass(frozen=True, eq=False)
 class MethodResult:
     """The result of a method: the rows of the test, the decisions there without a margin, and what passed."""
 
@@ -60,10 +73,7 @@ class MethodResult:
     rows: Rows
     without_margin: Array
     passed: Passed | None = None
-    mixture: Classifier | None = None
     reasons: tuple[str, ...] = ()
-    salt: int | None = None
-    """The salt that was tested with the mixture, where rows repeat."""
 
 
 def too_few(constraint_test: ConstraintTest, plain: Classifier) -> MethodResult:
@@ -91,8 +101,6 @@ def feasible_margins(problem: Problem, tight: Array) -> Array:
 
 def constraint_test_of(training: Training, method: str, correction: str | None = None) -> ConstraintTest:
     """The test of a fit with a confidence level, on all of its rows."""
-    level = training.settings.confidence
-    if level is None:
-        raise TypeError("a confidence level is needed")
-    seed = training.seed or 0
+    level, seed = training.settings.confidence, training.seed or 0
+    assert level is not None  # there is nothing to test without
     return ConstraintTest(training.problem, training.sample, training.cells, level, method, correction, seed)

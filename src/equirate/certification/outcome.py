@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core.hashing import Hashes
 from .._core.interrupts import complete, may_end_early
+from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution
@@ -20,16 +21,14 @@ from ..game.status import Status
 from ..judge.certification_record import Certification
 from ..judge.certify import check_confidence
 from ..judge.evaluation import Evaluation
-from ..models.contract import Model
 from ..problem.problem import Problem
-from ..problem.table import problem_cells
 from ..selection.choice import Outcome, choose, outcome_of
 from ..training.settings import SPLIT, Settings
 from ..training.training import Training
 from .certificate import certify_result
-from .constraint_test import ConstraintTest
 from .folds import cross_fit
 from .holdout import hold_out, refuse_inexact
+from .methods import MethodResult
 
 INTERRUPTED = "not certified: fit was interrupted before the test of the constraints was complete"
 UNCERTIFIED = "not certified: {reasons}. This is the classifier without a margin"
@@ -57,15 +56,8 @@ def certified_outcome(training: Training, chooser: Solution, seconds: float) -> 
         except KeyboardInterrupt:
             if not may_end_early():
                 raise
-    return _interrupted(choose(training, chooser))
-
-
-def _interrupted(plain: Outcome) -> Outcome:
-    """The plain outcome of an interrupted fit: a test that is not complete certifies nothing."""
-    statuses = {
-        name: replace(status, interrupted=True, certified=False, advice=(*status.advice, INTERRUPTED))
-        for name, status in plain.statuses.items()
-    }
+    plain = choose(training, chooser)
+    statuses = {name: replace(_without(one, INTERRUPTED), interrupted=True) for name, one in plain.statuses.items()}
     return replace(plain, statuses=statuses)
 
 
@@ -75,25 +67,28 @@ def _tested(training: Training, chooser: Solution, seconds: float) -> Outcome:
     test_method = "exact" if method == "holdout" else "approximate"
     result = hold_out(training, chooser, test_method) if held_out else cross_fit(training, chooser, seconds)
     certification, evaluation = certify_result(training, result)
-    if result.mixture is None:
-        return _uncertified(choose(training, chooser), certification)
-    outcome = outcome_of(training, chooser, result.mixture)
+    passed = result.passed
+    if passed is None:
+        plain, advice = choose(training, chooser), UNCERTIFIED.format(reasons="; ".join(certification.reasons))
+        statuses = {name: _without(status, advice, certification.sentence) for name, status in plain.statuses.items()}
+        return replace(plain, statuses=statuses, certification=certification)
+    outcome = outcome_of(training, chooser, passed.mixture)
     outputs = {**outcome.outputs, "plain": replace(chooser.polish(), problem=training.problem, notes={})}
-    tested = "stochastic" if result.salt is None else "served"
-    if result.salt is not None:
+    tested = "stochastic" if passed.salt is None else "served"
+    if passed.salt is not None:
         outputs["served"] = outcome.outputs["stochastic"]
     status = _certified(outcome.statuses[tested], certification, evaluation, training.settings.tolerance)
     single = outcome.statuses["deterministic"]
     if len(outputs["stochastic"].members) == 1:
         single = status  # the mixture is one classifier already
-    elif held_out and _passes(training, outputs["deterministic"], result.constraint_test):
+    elif held_out and _passes(outputs["deterministic"], result):
         single = replace(single, certified=True, certificate=certification.sentence)
     else:
-        single = _without(single, NOT_ALONE if held_out else ONE_ALONE, certification)
+        single = _without(single, NOT_ALONE if held_out else ONE_ALONE)
     statuses = {**outcome.statuses, "deterministic": single, tested: status}
-    if result.salt is not None:
-        statuses["stochastic"] = _without(outcome.statuses["stochastic"], NOT_MIXTURE, certification)
-    return Outcome(outputs, statuses, certification, result.salt)
+    if passed.salt is not None:
+        statuses["stochastic"] = _without(outcome.statuses["stochastic"], NOT_MIXTURE)
+    return Outcome(outputs, statuses, certification, passed.salt)
 
 
 def _certified(status: Status, certification: Certification, evaluation: Evaluation, tolerance: float) -> Status:
@@ -112,60 +107,27 @@ def _certified(status: Status, certification: Certification, evaluation: Evaluat
     )
 
 
-def _uncertified(plain: Outcome, certification: Certification) -> Outcome:
-    """The plain outcome, with the reasons why nothing passed."""
-    advice = UNCERTIFIED.format(reasons="; ".join(certification.reasons))
-    statuses = {name: _without(status, advice, certification) for name, status in plain.statuses.items()}
-    return replace(plain, statuses=statuses, certification=certification)
-
-
-def _without(status: Status, advice: str, certification: Certification) -> Status:
-    """The status of an output without a certificate."""
-    sentence = certification.sentence if not certification.certified else ""
+def _without(status: Status, advice: str, sentence: str = "") -> Status:
+    """The status of an output that is not certified."""
     return replace(status, certified=False, advice=(*status.advice, advice), certificate=sentence)
 
 
-def _passes(training: Training, classifier: Classifier, constraint_test: ConstraintTest) -> bool:
+def _passes(classifier: Classifier, result: MethodResult) -> bool:
     """Whether one classifier passes the test that the mixture passed: the next in the fixed sequence."""
-    rows = np.arange(len(training.sample))[training.parts.test]
-    decided = classifier.expected_sample(constraint_test.sample.take(rows))
-    return constraint_test.certify(rows, decided).verdict == "pass"
+    decided = classifier.expected_sample(result.constraint_test.sample.take(result.rows))
+    return result.constraint_test.certify(result.rows, decided).verdict == "pass"
 
 
 def of_thresholds(
-    problem: Problem,
-    sample: Sample,
-    model: Model,
-    n_rounds: int,
-    level: float,
-    method: str,
-    seed: int | None,
-    hashes: Hashes | None = None,
+    settings: Settings, problem: Problem, sample: Sample, cells: Cells, seed: int | None, hashes: Hashes | None = None
 ) -> Outcome:
-    """The outcome for thresholds on the scores of a sample; ``level`` and ``method`` are those of the confidence.
+    """The outcome for thresholds on the scores of a sample.
 
     ``hashes`` are those that the rows draw by, for a hashed output.
     """
-    check_confidence(level)
-    cells = problem_cells(problem, sample.examples)
-    if method == "holdout":
+    check_confidence(settings.confidence)
+    if settings.confidence_method == "holdout":
         refuse_inexact(problem, sample.examples, cells)
-    settings = Settings(
-        algorithm="auto",
-        model=model,
-        groups=None,
-        n_rounds=n_rounds,
-        theta_step=None,
-        lambda_step=None,
-        validation=0.0,
-        two_sets=False,
-        confidence=level,
-        confidence_method=method,
-        scale=False,
-        tolerance=1e-3,
-        patience=None,
-        verbose=False,
-    )
     training = Training.of(settings, problem, sample, cells, seed, hashes)
     began = time.monotonic()
     _, chooser = training.play()

@@ -5,6 +5,7 @@ In: anything array-like, by name. Out: numpy arrays; missing values, tables and 
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,11 +58,6 @@ def missing_values(array: NDArray[Any]) -> NDArray[np.bool_]:
     return (array != array).ravel() if array.dtype.kind in "fcmM" else np.broadcast_to(np.False_, array.size)
 
 
-def has_missing(array: NDArray[Any]) -> bool:
-    """Whether any value is missing."""
-    return bool(missing_values(array).any())
-
-
 def refuse_missing(array: NDArray[Any], name: str) -> None:
     """Refuse None, NaN, NaT and pandas.NA, and say how many there are and where the first is."""
     missing = missing_values(array)
@@ -73,7 +69,7 @@ def refuse_missing(array: NDArray[Any], name: str) -> None:
         )
 
 
-def same_length(array: NDArray[Any], length: int, name: str) -> None:
+def same_length(array: Sized, length: int, name: str) -> None:
     """Refuse arrays whose length differs from the labels'."""
     if len(array) != length:
         raise DataError(f"{name} has {len(array)} values, but y has {length}: they must describe the same examples")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -84,6 +84,12 @@ class Cells:
             examples.shared,
         )
 
+    @classmethod
+    def of_rates(cls, examples: Examples, rates: Sequence[Any], slices: Iterable[Slice] = ()) -> Cells:
+        """Partition examples so that all rates treat those of a cell alike, and so do some more slices."""
+        baselines = [rate.baseline for rate in rates if rate.baseline is not None]
+        return cls.of_examples(examples, [*(rate.slice for rate in rates), *slices], baselines)
+
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
@@ -106,6 +112,15 @@ class Cells:
         order = self.order
         pointers = np.concatenate([[0], np.cumsum(np.bincount(self.index, minlength=len(self)))])
         return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.index)))
+
+    def behind(self, rate: Any) -> NDArray[np.bool_]:
+        """Which cells a rate is measured on."""
+        return np.asarray(self.members[rate.slice] & rate.among(self.labels))
+
+    def measures(self, rates: Iterable[Any]) -> bool:
+        """Whether every rate is measured on cells with some weight."""
+        present = self.totals > 0
+        return all(bool((self.behind(rate) & present).any()) for rate in rates)
 
     def take(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
@@ -218,7 +233,9 @@ class Cells:
         return np.where(self.labels == answers, -1.0, np.where(self.labels == 0, 1.0, 0.0)).reshape(-1)
 
     def expected_counts(self, predictions: Array) -> Array:
-        """Counts of one classifier that predicts with probabilities (examples, classes)."""
+        """Counts of one classifier that predicts with probabilities: of 1, or (examples, classes)."""
+        if self.n_classes == 2:
+            return self.sums(predictions[:, None])[:, 0]
         counts = np.zeros((len(self), self.n_classes - 1))
         for first in range(0, len(predictions), _BLOCK):
             rows = slice(first, first + _BLOCK)

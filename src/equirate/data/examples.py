@@ -17,7 +17,7 @@ from .._core.peers import Peers, peers
 from .alignment import check_indexes
 from .arrays import refuse_lazy, same_length
 from .attributes import TakenColumns, categorical_names, columns_of, complete, shared_names
-from .kinds import ClassCodes, RateKind, among, class_terms
+from .kinds import among, class_terms
 from .labels import BINARY, Classes, binary, coded, codes_of
 from .slices import (
     EVERYBODY,
@@ -191,27 +191,18 @@ class Examples:
                 raise
             raise DataError(f"{error}; give the other model's 0/1 predictions in that attribute") from None
 
-    def has(self, kind: RateKind, slice_: Slice, codes: ClassCodes | None = None) -> bool:
+    def has(self, rate: Any) -> bool:
         """Whether any process has examples to measure a rate on."""
-        inside = self.mask(slice_)
-        if len(kind.labels) == 1:  # measured among one label only
-            inside = inside & among(kind, codes, self.labels)
+        inside = self.mask(rate.slice) & rate.among(self.labels)
         return self.shared.some((self.weights[inside] != 0).any())
 
-    def measure(
-        self,
-        kind: RateKind,
-        slice_: Slice,
-        baseline: str | None,
-        predictions: Array,
-        codes: ClassCodes | None = None,
-    ) -> float:
+    def measure(self, rate: Any, predictions: Array) -> float:
         """Return the exact value of a linear rate on predictions.
 
         They are 0/1 or probabilities of predicting 1; of more than two classes, probabilities (examples, classes).
         """
-        codes = codes if len(self.classes) > 2 else None
-        mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
+        kind, codes = rate.kind, rate.codes if len(self.classes) > 2 else None
+        mask, other = self.mask(rate.slice), None if rate.baseline is None else self.baseline(rate.baseline)
         sums = np.zeros(2)
         for first in range(0, len(self), _BLOCK):  # temporary arrays of one block only
             rows = slice(first, first + _BLOCK)
@@ -225,16 +216,19 @@ class Examples:
             sums += weight @ expected, weight.sum()
         counted, total = self.shared.total(sums)
         if total <= 0:
-            raise DataError(empty_message(kind, slice_, self, codes))
+            raise DataError(empty_message(rate, self))
         return min(max(float(counted / total), 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
 
 
-def empty_message(kind: RateKind, slice_: Slice, examples: Examples, codes: ClassCodes | None = None) -> str:
+def empty_message(rate: Any, examples: Examples) -> str:
     """Say that a rate has no examples, and which value of the slice does not occur."""
-    example = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[kind.labels]
-    if codes is not None and len(kind.labels) == 1:
-        other = "another label than" if kind.labels == (0,) else "label"
+    labels, codes = rate.kind.labels, rate.codes if len(examples.classes) > 2 else None
+    example = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[labels]
+    if codes is not None and len(labels) == 1:
+        other = "another label than" if labels == (0,) else "label"
         example = f"example with {other} {examples.classes[codes.label]!r}"
-    where = "the data" if slice_ == EVERYBODY else f"the slice {slice_!r}"
-    why = unknown_values(slice_, {name: examples.column(name) for name in sorted(slice_.attributes)})
-    return f"{kind.name} cannot be measured: {where} holds no {example} with positive weight" + (why and f" ({why})")
+    where = "the data" if rate.slice == EVERYBODY else f"the slice {rate.slice!r}"
+    why = unknown_values(rate.slice, {name: examples.column(name) for name in sorted(rate.slice.attributes)})
+    return f"{rate.kind.name} cannot be measured: {where} holds no {example} with positive weight" + (
+        why and f" ({why})"
+    )

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.listing import listed
 from .arrays import same_length, to_numpy
 from .slices import is_missing
 
@@ -36,7 +37,7 @@ def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
     if matrix.ndim != 2:
         raise DataError(f"X must be two-dimensional (examples, features); got shape {matrix.shape}")
     if length is not None:
-        _same_rows(matrix, length)
+        same_length(range(matrix.shape[0]), length, "X")
     if finite:
         refuse_infinite(matrix, feature_names(X))
     return matrix
@@ -60,7 +61,7 @@ def as_given(X: Any, length: int) -> Any:
     array = None if sp.issparse(X) or feature_names(X) is not None else to_numpy(X)
     if array is None or array.ndim < 2 or (array.ndim == 2 and array.dtype.kind not in "iu"):
         return features(X, length)
-    _same_rows(array, length)
+    same_length(array, length, "X")
     return array
 
 
@@ -110,7 +111,7 @@ def refuse_infinite(matrix: Any, names: Sequence[str] | None = None) -> None:
         counts += [(int(k), int(rows[k]), what) for k in np.flatnonzero(rows)]
     counts.sort(key=lambda each: each[0])
     parts = [f"{what} in {n} row{'s' if n > 1 else ''} of column {_named(k, names)}" for k, n, what in counts]
-    raise DataError(f"X has NaN or infinite values ({_listed(parts)}): fill them or drop those examples")
+    raise DataError(f"X has NaN or infinite values ({listed(parts)}): fill them or drop those examples")
 
 
 def _refuse_large(matrix: Any, names: Sequence[str] | None) -> None:
@@ -131,10 +132,10 @@ def not_numbers(matrix: NDArray[Any], names: Sequence[str] | None = None) -> str
     columns = [k for k in range(matrix.shape[1]) if _not_a_number(matrix[:, k]) is not None]
     if not columns:
         return ""
-    listed = _listed([f"{_named(k, names)} (such as {_not_a_number(matrix[:, k])})" for k in columns])
+    shown = listed([f"{_named(k, names)} (such as {_not_a_number(matrix[:, k])})" for k in columns])
     them, these = ("it", "this column does") if len(columns) == 1 else ("them", "these columns do")
     return (
-        f"X must hold numbers, and {these} not: {listed}. Encode {them} (text with "
+        f"X must hold numbers, and {these} not: {shown}. Encode {them} (text with "
         f"sklearn.preprocessing.OneHotEncoder, dates as days since the first one), or take {them} out of X and pass "
         f"{them} as sensitive_features (RateClassifier) or attributes (solve)"
     )
@@ -149,11 +150,6 @@ def stacked(first: Any, second: Any) -> Any:
 def _all_finite(values: NDArray[Any]) -> bool:
     """Whether every value is finite, without an array of answers as large as the values."""
     return all(np.isfinite(values[k : k + 65536]).all() for k in range(0, len(values), 65536))
-
-
-def _same_rows(matrix: Any, length: int) -> None:
-    if matrix.shape[0] != length:
-        same_length(np.empty(matrix.shape[0]), length, "X")
 
 
 def _not_a_number(column: NDArray[Any]) -> str | None:
@@ -176,7 +172,3 @@ def _not_a_number(column: NDArray[Any]) -> str | None:
 
 def _named(column: int, names: Sequence[str] | None) -> str:
     return str(column) if names is None else repr(names[column])
-
-
-def _listed(parts: Sequence[str], most: int = 5) -> str:
-    return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

@@ -53,7 +53,7 @@ class RateKind:
 
     name: str
     labels: tuple[int, ...]
-    contributions: tuple[tuple[Contribution, Contribution], tuple[Contribution, Contribution]]
+    contributions: tuple[tuple[Contribution, ...], ...]
     compares: bool
     summary: str
     of_class: bool = True
@@ -72,8 +72,7 @@ class RateKind:
             return (slope, offset) if codes.predicted == 1 else (0.0 - slope, slope + offset)
 
         labels = tuple(y for y in (0, 1) if int(y == codes.label) in self.labels)
-        zero, one = (tuple(contribution(y, b) for b in (0, 1)) for y in (0, 1))
-        return replace(self, labels=labels, contributions=((zero[0], zero[1]), (one[0], one[1])))
+        return replace(self, labels=labels, contributions=_table(contribution))
 
 
 class ClassCodes(NamedTuple):
@@ -91,8 +90,11 @@ def _kind(
     compares: bool = False,
     of_class: bool = True,
 ) -> RateKind:
-    zero, one = (tuple(contribution(y, b) for b in (0, 1)) for y in (0, 1))
-    return RateKind(name, labels, ((zero[0], zero[1]), (one[0], one[1])), compares, summary, of_class)
+    return RateKind(name, labels, _table(contribution), compares, summary, of_class)
+
+
+def _table(contribution: Callable[[int, int], Contribution]) -> tuple[tuple[Contribution, ...], ...]:
+    return tuple(tuple(contribution(y, b) for b in (0, 1)) for y in (0, 1))
 
 
 def _when(condition: bool, contribution: Contribution) -> Contribution:
@@ -182,15 +184,14 @@ def class_terms(kind: RateKind, codes: ClassCodes | None, labels: Codes, baselin
         slope, offset = np.array(kind.contributions)[:, 0].T  # a rate of one class compares with no baseline
         hit = (labels == codes.label).astype(np.intp)
         return ClassTerms(offset[hit], [(slope[hit], np.full(len(labels), codes.predicted, dtype=np.intp))])
-    ones = np.ones(len(labels))
+    zeros, ones = np.zeros(len(labels)), np.ones(len(labels))
     if not kind.compares:
-        right = [(ones if kind.name == "accuracy" else -ones, labels)]
-        return ClassTerms(np.zeros(len(labels)) if kind.name == "accuracy" else ones, right)
+        return ClassTerms(zeros, [(ones, labels)]) if kind.name == "accuracy" else ClassTerms(ones, [(-ones, labels)])
     assert baselines is not None  # a rate that compares names one
     other = np.asarray(baselines, dtype=np.intp)
     changed = (labels != other).astype(float)
     return {
-        "wins": ClassTerms(np.zeros(len(labels)), [(changed, labels)]),
+        "wins": ClassTerms(zeros, [(changed, labels)]),
         "losses": ClassTerms(ones, [(-ones, other), (-changed, labels)]),
         "churn": ClassTerms(ones, [(-ones, other)]),
     }[kind.name]

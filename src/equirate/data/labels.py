@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateWarning
+from .._core.listing import listed
 from .._core.peers import peers
-from .arrays import finite_numbers, has_missing, one_dimensional, refuse_missing, to_numpy
+from .arrays import finite_numbers, missing_values, one_dimensional, refuse_missing, same_length, to_numpy
 
 Array = NDArray[np.float64]
 Classes = tuple[Any, ...]
@@ -28,7 +29,6 @@ MANY = 100
 MOST = 1000
 """Classes at most: with more, labels are a quantity or an identifier."""
 _ROUNDED = 1e-6  # how far the sum of a row's probabilities may be from 1, by rounding in single precision
-_SHOWN = 5
 _BLOCK = 1 << 18  # labels that are looked at together
 
 
@@ -64,17 +64,15 @@ def positive_label(pos_label: Any, classes: Sequence[Any] | NDArray[Any]) -> Any
     return pos_label
 
 
-def listed(values: Iterable[Any]) -> str:
+def listed_values(values: Iterable[Any]) -> str:
     """Some values for a message.
 
     Examples
     --------
-    >>> listed("abcdefgh")
+    >>> listed_values("abcdefgh")
     "'a', 'b', 'c', 'd', 'e' and 3 more"
     """
-    shown = [repr(plain(value)) for value in values]
-    more = f" and {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
-    return ", ".join(shown[:_SHOWN]) + more
+    return listed([repr(plain(value)) for value in values])
 
 
 def classes_of(array: NDArray[Any], name: str, more: Iterable[Any] = ()) -> Classes:
@@ -135,7 +133,7 @@ def code_of(label: Any, classes: Classes, what: str) -> int:
             return code
     similar = [value for value in classes if str(value) == str(label)]
     hint = f"; did you mean {similar[0]!r}?" if similar else ""
-    raise DataError(f"{what}: y has no class {label!r}; its classes are {listed(classes)}{hint}")
+    raise DataError(f"{what}: y has no class {label!r}; its classes are {listed_values(classes)}{hint}")
 
 
 def codes_of(array: NDArray[Any], classes: Classes, name: str) -> NDArray[Any]:
@@ -160,22 +158,23 @@ def codes_of(array: NDArray[Any], classes: Classes, name: str) -> NDArray[Any]:
     keys = [(isinstance(value, str), plain(value)) for value in values]
     unknown = [value for value, key in zip(values, keys, strict=True) if key not in number]
     if unknown:
-        raise DataError(f"{name} has values that are no class: {listed(unknown)}; the classes are {listed(classes)}")
+        raise DataError(
+            f"{name} has values that are no class: {listed_values(unknown)}; the classes are {listed_values(classes)}"
+        )
     codes: NDArray[Any] = np.array([number[key] for key in keys], dtype=dtype)[inverse.reshape(-1)]
     return codes
 
 
 def class_probabilities(array: NDArray[Any], classes: Classes, length: int) -> Array:
     """Predictions as probabilities (examples, classes): from labels, or from probabilities in the order of classes."""
-    if len(array) != length:
-        raise DataError(f"y_pred has {len(array)} values, but y has {length}: they must describe the same examples")
+    same_length(array, length, "y_pred")
     count = len(classes)
     if array.ndim == 1:
         return one_hot(codes_of(array, classes, "y_pred"), count)
     if array.ndim != 2 or array.shape[1] != count:
         raise DataError(
             f"y_pred must hold predicted labels, or probabilities of shape ({length:,}, {count}) for the classes "
-            f"{listed(classes)}; got shape {array.shape}. Give all classes with classes=[...] where y lacks some"
+            f"{listed_values(classes)}; got shape {array.shape}. Give all classes with classes=[...] where y lacks some"
         )
     numbers = np.asarray(array, dtype=float)
     if not np.isfinite(numbers).all():
@@ -243,24 +242,26 @@ def label_classes(values: ArrayLike, name: str, more: Iterable[Any] = ()) -> Cla
     return classes
 
 
-def _may_be_classes(array: NDArray[Any]) -> bool:
-    """Whether labels are other than 0/1, False/True and -1/1; other checks refuse what is no array of labels."""
-    if array.size == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] > 1) or has_missing(array):
-        return False
-    return not is_fractional(array) and distinct_labels(array) not in ({0}, {1}, {-1}, {0, 1}, {-1, 1})
-
-
 def many_classes(y: ArrayLike) -> Classes | None:
     """The classes of labels that are more than two; None for two or fewer, which are 0/1, False/True or -1/1."""
-    if not peers().some(_may_be_classes(to_numpy(y))):  # a class may occur on one process only
+    array = to_numpy(y)
+    other = are_labels(array) and not is_binary(distinct_labels(array))
+    if not peers().some(other):  # a class may occur on one process only
         return None
     classes = label_classes(y, "y")
     return classes if len(classes) > 2 else None
 
 
-def is_fractional(array: NDArray[Any]) -> bool:
-    """Whether an array holds numbers that are not whole, which are no labels."""
-    return array.dtype.kind == "f" and not bool((array == np.floor(array)).all())
+def are_labels(array: NDArray[Any]) -> bool:
+    """Whether an array may hold labels: one column, nothing missing, and whole numbers if any."""
+    if array.size == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] > 1) or missing_values(array).any():
+        return False
+    return array.dtype.kind != "f" or bool((array == np.floor(array)).all())
+
+
+def is_binary(labels: set[Any]) -> bool:
+    """Whether labels are 0/1, False/True or -1/1."""
+    return labels <= {0, 1} or labels <= {-1, 1}
 
 
 def distinct_labels(array: NDArray[Any]) -> set[Any]:

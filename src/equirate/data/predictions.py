@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
-from .arrays import finite_numbers, has_missing, one_dimensional, refuse_missing, same_length, to_numpy
+from .arrays import finite_numbers, one_dimensional, refuse_missing, same_length, to_numpy
 from .examples import Examples
-from .labels import Classes, class_probabilities, distinct_labels, is_fractional, label_classes, plain
+from .labels import Classes, are_labels, class_probabilities, distinct_labels, is_binary, label_classes, plain
 from .slices import is_missing
 
 Array = NDArray[np.float64]
@@ -52,25 +52,18 @@ def examples_and_predictions(
 def _is_binary(y_true: ArrayLike, y_pred: ArrayLike, mentioned: Iterable[Any]) -> bool:
     """Whether labels, and predictions that are labels, are 0/1, False/True or -1/1, or cannot be classes at all."""
     true, predicted = to_numpy(y_true), to_numpy(y_pred)
-    if true.size == 0 or true.ndim > 2 or (true.ndim == 2 and true.shape[1] > 1) or has_missing(true):
+    if not are_labels(true):
         return True  # `binary` refuses these by name
     labels = distinct_labels(true) | set(mentioned)
-    if is_fractional(true):
-        return True  # `binary` refuses these, too
     if predicted.ndim == 2 and predicted.shape[1] > 1:
-        return predicted.shape[1] == 2 and (labels <= {0, 1} or labels <= {-1, 1})
+        return predicted.shape[1] == 2 and is_binary(labels)
     text = predicted.dtype.kind in "OUS" and any(isinstance(value, str) for value in predicted.reshape(-1)[:1])
     if predicted.dtype.kind != "f" and (not text or not labels <= {-1, 0, 1}):
         labels |= {value for value in distinct_labels(predicted) if not is_missing(value)}
-    elif (
-        predicted.dtype.kind == "f"
-        and labels <= {0, 1}
-        and predicted.size
-        and predicted.max() >= 2
-        and (predicted % 1 == 0).all()
-    ):
-        return False  # a label beyond 1, as a float
-    return labels <= {0, 1} or labels <= {-1, 1}
+    elif predicted.dtype.kind == "f" and labels <= {0, 1} and predicted.size:
+        beyond_1 = predicted.max() >= 2 and (predicted % 1 == 0).all()  # a label, as a float
+        return not beyond_1
+    return is_binary(labels)
 
 
 def _class_predictions(

@@ -80,9 +80,7 @@ class Sample:
     ) -> Sample:
         """Check labels, attributes and weights, and that there are as many features; the model checks their values."""
         examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=two_classes, classes=classes)
-        rows = count_rows(X)
-        if rows != len(examples):
-            same_length(np.empty(rows), len(examples), "X")
+        same_length(range(count_rows(X)), len(examples), "X")
         return cls(X, examples, feature_names(X))
 
     def __len__(self) -> int:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.listing import listed
 
 Columns = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
@@ -199,22 +200,15 @@ class Complement(Slice):
         return f"~({self.part!r})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Attribute:
     """A named column of the data: compare it with a value to make a slice."""
 
-    __slots__ = ("name",)
     name: str
 
-    def __init__(self, name: str) -> None:
-        if not isinstance(name, str) or not name:
-            raise TypeError(f"attr takes the name of a column as a non-empty string, not {name!r}")
-        object.__setattr__(self, "name", name)
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("an attribute never changes")
-
-    def __reduce__(self) -> tuple[type[Attribute], tuple[str]]:
-        return Attribute, (self.name,)
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(f"attr takes the name of a column as a non-empty string, not {self.name!r}")
 
     def __hash__(self) -> int:
         return hash(("attr", self.name))
@@ -332,8 +326,7 @@ def unknown_values(slice_: Slice, columns: Columns) -> str:
 
 
 def _listed(values: list[Any]) -> str:
-    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    return ", ".join(map(repr, values[:_SHOWN])) + more
+    return listed([*map(repr, values)], _SHOWN)
 
 
 def _unlike(value: str) -> Callable[[Any], float]:

@@ -126,6 +126,5 @@ def measurable(rates: Iterable[Any], cells: Cells, fewest: int = 1) -> bool:
     ``rates`` have a ``slice``, which is a union of cells, and say which labels they are measured among.
     """
     counts = cells.sizes(positive=True)
-    behind = [counts[cells.members[rate.slice] & rate.among(cells.labels)].sum() for rate in rates]
     every = all(counts[cells.labels == label].any() for label in range(cells.n_classes))
-    return every and all(number >= fewest for number in behind)
+    return every and all(counts[cells.behind(rate)].sum() >= fewest for rate in rates)

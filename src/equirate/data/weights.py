@@ -23,7 +23,7 @@ def ones(length: int) -> Array:
 def taken_weights(weights: Array, rows: NDArray[np.intp] | slice) -> Array:
     """Some of the weights."""
     if weights.strides == (0,) and not isinstance(rows, slice):
-        return ones(len(rows)) if len(rows) <= _ALONE else np.broadcast_to(weights[:1], (len(rows),))
+        return ones(len(rows))
     return weights[rows]
 
 

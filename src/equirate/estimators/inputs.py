@@ -308,5 +308,5 @@ def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any,
 def refuse_empty(problem: Problem, examples: Examples) -> None:
     """Refuse rates without any examples to measure them on."""
     for rate in problem.rates():
-        if not examples.has(rate.kind, rate.slice, rate.codes):
-            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
+        if not examples.has(rate):
+            raise DataError(empty_message(rate, examples))

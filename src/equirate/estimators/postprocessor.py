@@ -46,6 +46,7 @@ from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_postprocessor, read_postprocessor
 from ..training.draws import Draws, rows_repeat
 from ..training.out_of_fold import Scored, as_given, name_of, out_of_fold, scorer_of, used_as_given
+from ..training.settings import Settings
 from .absent import Absent, method_if
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, refuse_empty
@@ -298,8 +299,10 @@ class RatePostprocessor(RateEstimator):
         elif times.max(initial=1) > 1:
             raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
         else:
-            level, method = self.confidence, self.confidence_method
-            outcome = of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
+            settings = Settings(
+                model, n_rounds=self.n_rounds, confidence=self.confidence, confidence_method=self.confidence_method
+            )
+            outcome = of_thresholds(settings, self.problem_, sample, cells, self.seed_, hashes)
         self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
         outcome = with_notes(outcome, self.uncovered_, ())
         self.certification_ = outcome.certification

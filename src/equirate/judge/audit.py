@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from .._core.errors import DataError
+from .._core.listing import listed
 from .._core.percent import percent
 from ..data.slices import Slice, attr
 from .certify import check_confidence
@@ -165,9 +166,8 @@ class Audit:
             if len(self.findings) > most:
                 lines.append(f"... and {len(self.findings) - most} more ({rest})")
         if self.left_out:
-            some = ", ".join(f"{group} ({count})" for group, count in self.left_out[:5])
-            more = f" and {len(self.left_out) - 5} more" if len(self.left_out) > 5 else ""
-            lines += ["", f"left out, with fewer than {self.smallest} examples behind them: {some}{more}"]
+            groups = listed([f"{group} ({count})" for group, count in self.left_out])
+            lines += ["", f"left out, with fewer than {self.smallest} examples behind them: {groups}"]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ certified at all. The classifier may be any: only its predictions are needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from .._core.choices import CertificateMethod, Correction
 from .._core.errors import DataError, EquirateError
 from ..data.arrays import same_length
 from ..data.examples import Examples
-from ..data.labels import binary, coded, label_classes, many_classes
+from ..data.labels import binary, coded, label_classes, listed_values, many_classes
 from ..data.predictions import by_label, examples_and_predictions
 from ..language.expressions import Constraint
 from ..language.parity import ConstraintFamily
@@ -84,13 +85,13 @@ def certify(
     examples, predictions = examples_and_predictions(
         y_true, y_pred, attributes, sample_weight, classes=classes, mentioned=_mentioned(constraints)
     )
+    examples = replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared))
     return _certify.certify(
         constraints_in(constraints, examples),
         examples,
         predictions,
         confidence,
         method=method,
-        clusters=clusters,
         correction=correction,
         seed=random_state,
     )
@@ -177,10 +178,7 @@ def _check_labels(labels: Sequence[Any] | None, classes: Sequence[Any] | None) -
         raise DataError("labels= is for more than two classes: leave it out, or name one of two with pos_label=")
     strange = [value for value in labels if value not in classes]
     if strange or isinstance(labels, str) or not len(labels):
-        raise DataError(
-            f"labels must be a list of classes of y, {', '.join(map(repr, classes[:5]))}"
-            f"{' ...' if len(classes) > 5 else ''}; got {labels!r}"
-        )
+        raise DataError(f"labels must be a list of classes of y, {listed_values(classes)}; got {labels!r}")
 
 
 def power(
@@ -251,6 +249,7 @@ def power(
         assumed, words = given, "the predictions that were given"
     else:
         assumed, words = assumed_predictions(examples, dict(rates) if rates is not None else None)
+    examples = replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared))
     return powers(
         constraints_in(constraints, examples),
         examples,
@@ -259,7 +258,6 @@ def power(
         assumed=words,
         confidence=confidence,
         power=power,
-        clusters=clusters_of(clusters, len(examples), examples.shared),
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,8 @@ from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
-from ..language.nodes import Rate
 from .estimates import CellSample, Estimate, check_confidence, estimate
 from .exact import Decisions
-from .spread import clusters_of, measurable
 
 __all__ = ["Certificate", "Certificates", "Estimate", "certify", "check_confidence", "estimate", "opposed"]
 
@@ -122,7 +120,6 @@ def certify(
     confidence: float = 0.95,
     *,
     method: str = "approximate",
-    clusters: Any = None,
     correction: str | None = None,
     seed: int = 0,
     cells: Cells | None = None,
@@ -134,8 +131,6 @@ def certify(
     ----------
     method
         ``"approximate"`` (see `estimates`) or ``"exact"`` (see `exact`), which holds for every number of examples.
-    clusters
-        A name for each example; examples with the same name belong together, as several rows of one person do.
     correction
         ``"holm"`` or ``"bonferroni"`` where single verdicts among several constraints are to be trusted together.
     seed
@@ -150,44 +145,32 @@ def certify(
         raise EquirateError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
     if correction not in CORRECTIONS:
         raise EquirateError(f"correction must be one of {', '.join(map(repr, CORRECTIONS))}; got {correction!r}")
-    cluster_ids = examples.clusters if clusters is None else clusters_of(clusters, len(examples), examples.shared)
     if method == "exact":
         if examples.shared.size > 1:
             raise EquirateError('method="exact" draws decisions for all rows in one place: judge a sample of them')
-        Decisions.check(examples, cluster_ids)
+        Decisions.check(examples)
 
-    def estimator_of(rates: list[Rate]) -> Estimator | None:
-        if sample is not None and method != "exact":
-            return sample.estimates if sample.measures(rates) else None
-        if not measurable(rates, examples, cells):
-            return None
-        if method == "exact":
-            decisions = Decisions.of(rates, examples, predictions, seed, cells)
-            return lambda exprs: list(map(decisions.estimate, exprs))
-        return CellSample.of(rates, examples, predictions, cluster_ids, cells=cells).estimates
-
-    judged: list[_Judged | None]
-    shared_estimator = estimator_of([rate for constraint in constraints for rate in constraint.rates()])
-    if shared_estimator is not None:
-        judged = [*_judge(constraints, shared_estimator)]
+    rates = [rate for constraint in constraints for rate in constraint.rates()]
+    judge: Decisions | CellSample
+    if method == "exact":
+        judge = Decisions.of(rates, examples, predictions, seed, cells)
     else:
-        estimators = [estimator_of(list(constraint.rates())) for constraint in constraints]
-        judged = [
-            None if estimator is None else _judge([constraint], estimator)[0]
-            for constraint, estimator in zip(constraints, estimators, strict=True)
-        ]
-    estimated = [one for one in judged if one is not None]
+        judge = sample or CellSample.of(rates, examples, predictions, cells=cells)
+    measured = [judge.cells.measures(constraint.rates()) for constraint in constraints]
+    estimated = _judge([*compress(constraints, measured)], judge.estimates)
     spread = CORRECTIONS[correction]
     above = spread(len(estimated), confidence, lambda k, level: estimated[k].high(level) <= 0)
     below = spread(len(estimated), confidence, lambda k, level: estimated[k].low(level) > 0)
-    levels = iter(zip(above, below, strict=True))
-    nan = float("nan")
-    return Certificates(
-        Certificate(repr(constraint), nan, nan, nan, nan, confidence, "not measured", method)
-        if one is None
-        else one.certificate(constraint, confidence, *next(levels), method)
-        for constraint, one in zip(constraints, judged, strict=True)
-    )
+    levels = iter(zip(estimated, above, below, strict=True))
+    certificates = Certificates()
+    for constraint, known in zip(constraints, measured, strict=True):
+        if known:
+            one, high, low = next(levels)
+            certificates.append(one.certificate(constraint, confidence, high, low, method))
+        else:
+            nan = float("nan")
+            certificates.append(Certificate(repr(constraint), nan, nan, nan, nan, confidence, "not measured", method))
+    return certificates
 
 
 @dataclass(frozen=True, eq=False)

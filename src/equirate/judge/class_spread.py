@@ -8,8 +8,7 @@ offsets are by cell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,68 +16,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.cells import Cells
-from ..data.kinds import class_terms
-from ..language.nodes import Rate
-from ..problem.rate_matrix import class_slopes
+from .spread import UnitSums
 
 Array = NDArray[np.float64]
 
 _BLOCK = 1 << 18  # examples that are put together at once
 
 
-@dataclass(frozen=True, eq=False)
-class ClassSums:
-    """Sums over independent examples, in groups with the same cell and the same probabilities."""
-
-    answers: sp.csr_array
-    """(groups, counts): probabilities of answers 1, 2 ... in the group's cell."""
-    cells: sp.csr_array
-    """(groups, cells): 1 in the group's cell."""
-    squares: Array
-    """Sums of w^2 in each group."""
-    cubes: Array
-    """Sums of w^3."""
-
-    @classmethod
-    def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> ClassSums:
-        """Gather the sums; ``drawn`` predictions are one answer each, with these probabilities."""
-        find = _drawn if drawn else _alike
-        parts = []
-        for first in range(0, max(len(weights), 1), _BLOCK):  # no more than blocks beside what was given
-            rows = slice(first, first + _BLOCK)
-            parts.append(find(cells.index[rows], weights[rows], np.asarray(predictions[rows])))
-        groups = _merged(cells.shared.gather(_merged(parts)))
-        return cls(*_laid_out(groups.cells, groups.predictions, cells), groups.squares, groups.cubes)
-
-    def times(self, factor: float) -> ClassSums:
-        """The same for shares of a sample that has ``factor`` times as many such examples."""
-        return replace(self, squares=self.squares / factor, cubes=self.cubes / factor**2)
-
-    def _values(self, a: Array, b: Array) -> Array:
-        values: Array = self.answers @ a + self.cells @ b
-        return values
-
-    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Sums of the squares and of the cubes of u."""
-        u = self._values(a.T, b.T)
-        square = u * u
-        second, third = self.squares @ square, self.cubes @ (square * u)
-        return np.maximum(second, 0.0), third
-
-    def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
-        """Sums of u times each of several other such functions."""
-        u = self._values(a, b)
-        weighed = u * (self.squares if u.ndim == 1 else self.squares[:, None])
-        covariances: Array = slopes.T @ (self.answers.T @ weighed) + offsets.T @ (self.cells.T @ weighed)
-        return np.asarray(covariances, dtype=float)
-
-    def merged(self, number: int, into: NDArray[np.intp]) -> ClassSums:
-        """Cells are not put together here."""
-        raise NotImplementedError
-
-    def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares of examples."""
-        return np.array([self.squares @ (self.cells @ own) ** 2 for own in inside], dtype=float)
+def class_sums(cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> UnitSums:
+    """Gather the sums; ``drawn`` predictions are one answer each, with these probabilities."""
+    find = _drawn if drawn else _alike
+    parts = []
+    for first in range(0, max(len(weights), 1), _BLOCK):  # no more than blocks beside what was given
+        rows = slice(first, first + _BLOCK)
+        parts.append(find(cells.index[rows], weights[rows], np.asarray(predictions[rows])))
+    groups = _merged(cells.shared.gather(_merged(parts)))
+    return UnitSums(*_laid_out(groups.cells, groups.predictions, cells), groups.squares, groups.cubes)
 
 
 class _Groups(NamedTuple):
@@ -136,48 +89,3 @@ def _laid_out(of: NDArray[Any], p: Array, cells: Cells) -> tuple[sp.csr_array, s
     places = answers * size + of[rows]
     by_answer = sp.csr_array((p[rows, answers + 1], (rows, places)), shape=(groups, cells.n_counts))
     return by_answer, sp.csr_array((np.ones(groups), (np.arange(groups), of)), shape=(groups, size))
-
-
-def class_columns(cells: Cells, rates: Sequence[Rate]) -> tuple[Array, Array, Array]:
-    """Slopes (counts, rates), offsets and 1 (cells, rates) of rates, over their denominators."""
-    slopes = np.zeros((cells.n_classes - 1, len(cells), len(rates)))
-    offsets, inside = np.zeros((2, len(cells), len(rates)))
-    for k, rate in enumerate(rates):
-        chosen = np.flatnonzero(cells.members[rate.slice] & rate.among(cells.labels))
-        total = cells.totals[chosen].sum()
-        if total > 0:
-            own, offset = class_slopes(rate, cells, chosen)
-            slopes[:, chosen, k], offsets[chosen, k], inside[chosen, k] = own.T / total, offset / total, 1 / total
-    return slopes.reshape(cells.n_counts, len(rates)), offsets, inside
-
-
-def class_rates_by_key(cells: Cells, rates: Iterable[Rate], counts: Array) -> dict[tuple[Any, ...], float]:
-    """Values of rates from the weighted counts of answers; rates without examples are left out."""
-    unique = list({rate.key: rate for rate in rates}.values())
-    slopes, offsets, inside = class_columns(cells, unique)
-    values = slopes.T @ counts + offsets.T @ cells.totals
-    measured = (inside.sum(axis=0) > 0).tolist()
-    return {
-        rate.key: min(max(float(value), 0.0), 1.0)
-        for rate, value, known in zip(unique, values, measured, strict=True)
-        if known
-    }
-
-
-def class_outcomes(rate: Rate, n_classes: int, baselines: bool) -> Array:
-    """What an example of each sort contributes to a rate: label (among those it is measured on), baseline, answer."""
-    others = n_classes if baselines else 1
-    labels, other, answers = (part.reshape(-1) for part in np.indices((n_classes, others, n_classes)))
-    known = np.flatnonzero(rate.among(np.arange(n_classes)))
-    terms = class_terms(rate.kind, rate.codes, known[labels % len(known)], other)
-    value = terms.offset.copy()
-    for coefficient, target in terms.targets:
-        value += np.where(answers == target, coefficient, 0.0)
-    return value
-
-
-def class_contributions(rate: Rate, cells: Cells) -> Array:
-    """What an example of each cell and answer contributes to a rate, (cells, classes)."""
-    slopes, offset = class_slopes(rate, cells, np.arange(len(cells)))
-    contributions: Array = offset[:, None] + np.concatenate([np.zeros((len(cells), 1)), slopes], axis=1)
-    return contributions

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -49,13 +49,11 @@ from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
-from .class_spread import ClassSums, class_columns, class_outcomes, class_rates_by_key
-from .linear import FEWER, LinearFunctions, alike, outcomes, together
-from .spread import CellSums, Clusters, ClusterSums, Sums, columns, rates_by_key
+from .class_spread import class_sums
+from .linear import FEWER, LinearFunctions, alike, together, whole_numbers
+from .spread import CellSums, Sums, UnitSums, columns, outcomes, rates_by_key
 
 Array = NDArray[np.float64]
-Values = Callable[[Array], Array]
-"""A function of rates, (rates, points), at each point."""
 
 _AT_ONCE = 2**20  # numbers in the points at which an expression is evaluated at once
 _STEPS = 5  # of the search for the largest value
@@ -103,22 +101,14 @@ class Estimate:
         return self.value + side * reach if np.isfinite(reach) else side * np.inf
 
 
-def check_confidence(confidence: float) -> None:
+def check_confidence(confidence: Any) -> None:
     """Raise an error unless ``confidence`` is a number between 0.5 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.5 < confidence < 1:
         raise EquirateError(f"confidence must lie between 0.5 and 1, such as 0.95; got {confidence!r}")
 
 
-def estimate(
-    expr: Expression,
-    examples: Examples,
-    predictions: Array,
-    clusters: Clusters | None = None,
-    cells: Cells | None = None,
-) -> Estimate:
+def estimate(expr: Expression, examples: Examples, predictions: Array) -> Estimate:
     """Value, standard error and bounds of an expression on predictions (0/1 or probabilities of predicting 1).
-
-    ``cells`` are those of the examples, where they are known already (they may be finer than needed).
 
     Examples
     --------
@@ -128,7 +118,7 @@ def estimate(
     >>> round(result.value, 3), round(result.error, 3)
     (0.75, 0.022)
     """
-    return CellSample.of(list(expr.rates()), examples, predictions, clusters, cells=cells).estimate(expr)
+    return CellSample.of(list(expr.rates()), examples, predictions).estimate(expr)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,41 +139,24 @@ class CellSample:
         rates: Sequence[Rate],
         examples: Examples,
         predictions: Array,
-        clusters: Clusters | None = None,
         drawn: bool = False,
         cells: Cells | None = None,
     ) -> CellSample:
-        """Gather the sums for some rates; ``cells`` are those of the examples, where they are known.
-
-        ``clusters`` are those of the examples, where none are given.
-        """
-        clusters = examples.clusters if clusters is None else clusters
-        if cells is None:
-            baselines = [rate.baseline for rate in rates if rate.baseline is not None]
-            cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
+        """Gather the sums for some rates; ``cells`` are those of the examples, where they are known."""
+        cells = Cells.of_rates(examples, rates) if cells is None else cells
         # Rates without examples are left out here; `measurer` raises an error that names what is missing.
-        weights = examples.weights
+        counts = cells.expected_counts(predictions)
+        known = rates_by_key(cells, rates, counts)
+        weights, clusters = examples.weights, examples.clusters
         sums: Sums
-        if cells.n_classes > 2:
-            counts = cells.weighing(weights).expected_counts(predictions)
-            known = class_rates_by_key(cells, rates, counts)
-        else:
-            counts = cells.sums(predictions[:, None])[:, 0]
-            known = rates_by_key(cells, rates, counts)
         if clusters is not None:
-            sums = ClusterSums.of(cells, weights, predictions, clusters)
+            sums = UnitSums.of_clusters(cells, weights, predictions, clusters)
         else:
-            sums = (ClassSums if cells.n_classes > 2 else CellSums).of(cells, weights, predictions, drawn)
+            sums = (class_sums if cells.n_classes > 2 else CellSums.of)(cells, weights, predictions, drawn)
         positive = weights[:1] if (weights == 1).all() else weights[weights > 0]
         low, high = cells.shared.range(positive.min(initial=np.inf), positive.max(initial=-np.inf))
         plain = clusters is None and bool(low >= high)
         return cls(cells, sums, counts, measurer(examples, predictions, known), plain)
-
-    def measures(self, rates: Sequence[Rate]) -> bool:
-        """Whether somebody is there to measure every rate on."""
-        cells = self.cells
-        inside = (cells.members[rate.slice] & rate.among(cells.labels) & (cells.totals > 0) for rate in rates)
-        return all(bool(each.any()) for each in inside)
 
     def times(self, factor: float) -> CellSample:
         """The sample as it would be with ``factor`` times as many such examples."""
@@ -196,27 +169,23 @@ class CellSample:
         """
         if self.cells.n_classes > 2:
             return self
-        slices = list(dict.fromkeys(rate.slice for rate in rates))
-        baselines = list(dict.fromkeys(rate.baseline for rate in rates if rate.baseline is not None))
-        bits = [self.cells.labels, *map(self.cells.members.get, slices), *map(self.cells.baselines.get, baselines)]
+        members = {rate.slice: self.cells.members[rate.slice] for rate in rates}
+        baselines = {rate.baseline: self.cells.baselines[rate.baseline] for rate in rates if rate.baseline is not None}
+        bits = [self.cells.labels, *members.values(), *baselines.values()]
         if 2 ** len(bits) * FEWER > len(self.cells):
             return self
-        into = np.zeros(len(self.cells), dtype=np.intp)
-        for k, bit in enumerate(bits):
-            into += np.asarray(bit, dtype=np.intp) << k
-        number = 2 ** len(bits)
-        of = [np.arange(number) >> k & 1 for k in range(len(bits))]
+        _, first, into = np.unique(whole_numbers(bits), return_index=True, return_inverse=True)
         cells = replace(
             self.cells,
             index=np.zeros(0, np.int32),  # no examples: their sums are known
             weights=np.zeros(0),
-            totals=np.bincount(into, weights=self.cells.totals, minlength=number).astype(float, copy=False),
-            labels=of[0].astype(np.int8),
-            members={slice_: bit.astype(bool) for slice_, bit in zip(slices, of[1:], strict=False)},
-            baselines={name: bit.astype(np.int8) for name, bit in zip(baselines, of[1 + len(slices) :], strict=True)},
+            totals=np.bincount(into, weights=self.cells.totals).astype(float, copy=False),
+            labels=self.cells.labels[first],
+            members={slice_: inside[first] for slice_, inside in members.items()},
+            baselines={name: values[first] for name, values in baselines.items()},
         )
-        counts = np.bincount(into, weights=self.counts, minlength=number).astype(float, copy=False)
-        return replace(self, cells=cells, sums=self.sums.merged(number, into), counts=counts)
+        counts = np.bincount(into, weights=self.counts).astype(float, copy=False)
+        return replace(self, cells=cells, sums=self.sums.merged(len(first), into), counts=counts)
 
     def estimate(self, expr: Expression) -> Estimate:
         """Estimate an expression of these rates."""
@@ -251,25 +220,19 @@ class CellSample:
         functions = [[rate for rate, _ in own] for own in factors]
         linear = together(self.cells, sums, self.plain, self.measure, functions)
         values = np.array([float(expr.value(self.measure)) for expr in exprs])
-        bounds = SharedBounds(linear, np.array([[factor for _, factor in own] for own in factors]), values)
-        for k, (expr, value, error) in enumerate(zip(exprs, values.tolist(), bounds.errors.tolist(), strict=True)):
-            yield Estimate(value, error, expr.interval, partial(bounds.of, k), affine=True)
+        gradient = np.array([[factor for _, factor in own] for own in factors])
 
+        @cache  # worked out for all functions when the first of them asks
+        def bounds(confidence: float, side: int) -> Array:
+            reach, _ = linear.reach(gradient, side, confidence)
+            return values + reach
 
-class SharedBounds:
-    """Linear functions that are alike: a bound is worked out for all of them when the first is asked for."""
+        def bound(k: int, confidence: float, side: int) -> float:
+            return float(bounds(confidence, side)[k])
 
-    def __init__(self, linear: LinearFunctions, gradient: Array, values: Array) -> None:
-        self.linear, self.gradient, self.values = linear, gradient, values
-        self.errors = linear.error(gradient)
-        self._known: dict[tuple[float, int], list[float]] = {}
-
-    def of(self, function: int, confidence: float, side: int) -> float:
-        """The one-sided bound of a function."""
-        if (confidence, side) not in self._known:
-            reach, _ = self.linear.reach(self.gradient, side, confidence)
-            self._known[confidence, side] = (self.values + reach).tolist()
-        return self._known[confidence, side][function]
+        errors = linear.error(gradient).tolist()
+        for k, (expr, value, error) in enumerate(zip(exprs, values.tolist(), errors, strict=True)):
+            yield Estimate(value, error, expr.interval, partial(bound, k), affine=True)
 
 
 class Bounds:
@@ -278,11 +241,10 @@ class Bounds:
     def __init__(self, sample: CellSample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
         self.sample, self.value, self.rates = sample, value, rates
         self._known: dict[tuple[float, int], float] = {}
-        many = sample.cells.n_classes > 2
         compared = any(rate.baseline is not None for rate in rates)
         here = np.array([[sample.measure(rate) for rate in rates]])
-        slopes, offsets, inside = (class_columns if many else columns)(sample.cells, rates)
-        sorts = [class_outcomes(rate, sample.cells.n_classes, compared) if many else outcomes(rate) for rate in rates]
+        slopes, offsets, inside = columns(sample.cells, rates)
+        sorts = [outcomes(rate, sample.cells.n_classes, compared) for rate in rates]
         self.linear = LinearFunctions(
             sample.sums,
             sample.plain,

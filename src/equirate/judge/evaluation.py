@@ -19,7 +19,6 @@ from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import Measure
-from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .certify import certify
@@ -180,8 +179,7 @@ class Evaluation:
                     verdict=certificate.verdict,
                 )
             )
-        measurable = all(_inside(cells, rate).any() for rate in problem.objective.expr.rates())
-        if problem.losses() or not measurable:
+        if problem.losses() or not cells.measures(problem.objective.expr.rates()):
             objective = low = high = float("nan")
         else:
             estimated = sample.estimate(problem.objective.expr)
@@ -223,11 +221,6 @@ def _value(expr: Expression, measure: Measure) -> float:
         return float(expr.value(measure))
     except DataError:
         return float("nan")
-
-
-def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
-    """The cells behind a rate that have any weight."""
-    return np.asarray(cells.members[rate.slice] & rate.among(cells.labels) & (cells.totals > 0))
 
 
 def _slices(problem: Problem) -> dict[Slice, None]:

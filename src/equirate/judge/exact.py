@@ -30,9 +30,9 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Expression, Quotient
 from ..language.nodes import Rate
-from .class_spread import class_contributions, class_outcomes
+from ..problem.rate_matrix import contributions
 from .estimates import Estimate
-from .spread import Clusters
+from .spread import outcomes
 
 Array = NDArray[np.float64]
 _HALVINGS = 60
@@ -125,10 +125,10 @@ class Decisions:
     """(cells, classes): decided 0, decided 1 ..."""
 
     @classmethod
-    def check(cls, examples: Examples, clusters: Clusters | None) -> None:
+    def check(cls, examples: Examples) -> None:
         """Raise an error for examples whose counts are not binomial."""
         weights = examples.weights[examples.weights > 0]
-        if clusters is not None:
+        if examples.clusters is not None:
             raise EquirateError(
                 "method='exact' counts independent examples, and examples of a cluster are not: "
                 "use method='approximate', or keep one example of each cluster"
@@ -156,9 +156,7 @@ class Decisions:
         decided: NDArray[Any] = (
             u < predictions if predictions.ndim == 1 else (u[:, None] >= predictions.cumsum(axis=1)[:, :-1]).sum(axis=1)
         )
-        if cells is None:
-            baselines = [rate.baseline for rate in rates if rate.baseline is not None]
-            cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
+        cells = Cells.of_rates(examples, rates) if cells is None else cells
         positive = examples.weights > 0
         answers = cells.n_classes
         counts = np.bincount(answers * cells.index[positive] + decided[positive], minlength=answers * len(cells))
@@ -177,6 +175,10 @@ class Decisions:
         value = constant + sum(p.contribution(p.successes / max(p.trials, 1)) for p in proportions)
         variance = sum(_variance(p) for p in proportions)
         return Estimate(value, float(np.sqrt(variance)), expr.interval, bound)
+
+    def estimates(self, exprs: Sequence[Expression]) -> list[Estimate]:
+        """Estimate several expressions."""
+        return list(map(self.estimate, exprs))
 
     # -- decomposing -----------------------------------------------------------------------------
 
@@ -210,7 +212,7 @@ class Decisions:
             possible = sorted(
                 {round(float(v), 12) for v in factors @ np.array([self._outcomes(rate) for rate in rates])}
             )
-            inside = self._inside(rates[0])
+            inside = self.cells.behind(rates[0])
             values = sum(f * self._contributions(rate) for f, rate in zip(factors, rates, strict=True))
             trials = int(self.counts[inside].sum())
             constant += possible[0]
@@ -238,7 +240,7 @@ class Decisions:
         pairs = {pair for pair in zip(*map(np.ndarray.tolist, sorts), strict=True) if pair != (0.0, 0.0)}
         if len(pairs) != 2 or any(below < 0 for _, below in pairs):
             return None
-        inside = self._inside(rates[0])[:, None]
+        inside = self.cells.behind(rates[0])[:, None]
         (n1, d1), (n2, d2) = sorted(pairs)
         first, second = (
             int(self.counts[inside & (seen[0] == n) & (seen[1] == d)].sum()) for n, d in ((n1, d1), (n2, d2))
@@ -291,32 +293,19 @@ class Decisions:
 
     # -- counting --------------------------------------------------------------------------------
 
-    def _inside(self, rate: Rate) -> NDArray[np.bool_]:
-        """Which cells a rate is measured on."""
-        cells: NDArray[np.bool_] = self.cells.members[rate.slice] & rate.among(self.cells.labels)
-        return cells
-
     def _outcomes(self, rate: Rate) -> Array:
         """What an example of each sort contributes: label, baseline, prediction."""
-        if self.cells.n_classes > 2:
-            return class_outcomes(rate, self.cells.n_classes, bool(self.cells.baselines))
-        return np.resize(np.array(rate.outcomes[1], dtype=float), _SORTS)
+        return outcomes(rate, self.cells.n_classes, bool(self.cells.baselines))
 
     def _contributions(self, rate: Rate) -> Array:
         """What an example of each cell and decision contributes to a rate: (cells, classes)."""
-        if self.cells.n_classes > 2:
-            return class_contributions(rate, self.cells)
-        b = 0 if rate.baseline is None else self.cells.baselines[rate.baseline]
-        slope, offset = np.array(rate.kind.contributions)[self.cells.labels, b].T
-        return np.stack([offset, slope + offset], axis=1)
+        slopes, offset = contributions(rate, self.cells, np.arange(len(self.cells)))
+        return np.asarray(offset[:, None] + np.pad(slopes, ((0, 0), (1, 0))))
 
     def _measured(self, rate: Rate) -> float:
-        inside = self._inside(rate)
+        inside = self.cells.behind(rate)
         counts = self.counts[inside]
         return float((counts * self._contributions(rate)[inside]).sum() / counts.sum())
-
-
-_SORTS = 8
 
 
 def _times(step: float) -> Callable[[float], float]:

@@ -18,14 +18,13 @@ from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 from .._core.cached import cached_property
 from ..data.cells import Cells
 from ..language.nodes import Rate
-from .spread import CellSums, Sums, labelled
+from .spread import CellSums, Sums, outcomes
 
 Array = NDArray[np.float64]
 Functions = Sequence[Sequence[Rate]]
 """The rates of each of several functions."""
 
 FEWER = 4  # cells are put together where that leaves a quarter of them at most
-_SORTS = 8  # of examples: label, baseline and prediction
 
 
 class Influence(NamedTuple):
@@ -172,12 +171,12 @@ def together(
     number = 2 ** (len(common) + len(places))
     if number * FEWER <= len(cells):
         merged = _merged(common, members, [totals, *sums.squares, *sums.cubes])
-        totals, sums = merged[0], CellSums(tuple(merged[1:4]), tuple(merged[4:]))  # type: ignore[arg-type]  # 3 and 4
+        totals, sums = merged[0], CellSums(np.stack(merged[1:4]), np.stack(merged[4:]))
         bits = np.arange(number) >> np.arange(len(common) + len(places))[:, None] & 1
         common, members = list(bits[: len(common)]), bits[None, len(common) :].astype(bool)
     by_rate = []
     for rate in first:
-        counted = members[:, places[rate.slice]] & labelled(common[0], rate.kind)
+        counted = members[:, places[rate.slice]] & rate.among(common[0])
         weight = counted / (totals * counted).sum(axis=-1, keepdims=True)
         b = 0 if rate.baseline is None else common[1 + names.index(rate.baseline)]
         slope, offset = np.array(rate.kind.contributions)[common[0], b].T
@@ -195,9 +194,9 @@ def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Se
     functions, width = len(members), len(common)
     usual = members.mean(axis=2) > 0.5
     of, cell = np.nonzero((members != usual[:, :, None]).any(axis=1))
-    kind = _number([*common])
-    place = kind[cell] + (_number([*members[of, :, cell].T]) << width)
-    default = np.arange(2**width) + (_number([*usual.T]) << width)[:, None]
+    kind = whole_numbers([*common])
+    place = kind[cell] + (whole_numbers([*members[of, :, cell].T]) << width)
+    default = np.arange(2**width) + (whole_numbers([*usual.T]) << width)[:, None]
     size = 2 ** (width + members.shape[1])
     merged_sums = []
     for values in sums:
@@ -210,14 +209,9 @@ def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Se
     return merged_sums
 
 
-def _number(bits: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+def whole_numbers(bits: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
     """Whole numbers from their bits, the lowest first."""
     return np.asarray(sum(np.asarray(bit, dtype=np.intp) << k for k, bit in enumerate(bits)))
-
-
-def outcomes(rate: Rate) -> Array:
-    """What an example of each sort contributes to a rate of two classes."""
-    return np.resize(rate.outcomes[1], _SORTS)
 
 
 def _total(parts: Array, gradient: Array) -> Array:

@@ -40,7 +40,6 @@ from ..language.nodes import Rate
 from .certify import opposed
 from .estimates import Bounds, CellSample, check_confidence
 from .exact import clopper_pearson
-from .spread import Clusters, measurable
 
 Array = NDArray[np.float64]
 RECALL = 0.8
@@ -194,7 +193,6 @@ def powers(
     assumed: str,
     confidence: float = 0.95,
     power: float = 0.8,
-    clusters: Clusters | None = None,
     counts: bool = True,
     cells: Cells | None = None,
 ) -> Power:
@@ -208,10 +206,10 @@ def powers(
         raise EquirateError(f"power must lie between 0 and 1, such as 0.8; got {power!r}")
     results = []
     all_rates = [rate for constraint in constraints for rate in constraint.rates()]
-    sample = CellSample.of(all_rates, examples, predictions, clusters, drawn, cells)
+    sample = CellSample.of(all_rates, examples, predictions, drawn, cells)
     for constraint in constraints:
         rates = list(constraint.rates())
-        if not measurable(rates, examples):
+        if not sample.cells.measures(rates):
             nan = float("nan")
             results.append(
                 ConstraintPower(repr(constraint), False, nan, nan, False, "examples", 0, None, None, confidence)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,53 +21,31 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError
 from .._core.peers import Peers
-from ..data.arrays import same_length, to_numpy
+from ..data.arrays import missing_values, one_dimensional, same_length, to_numpy
 from ..data.cells import Cells
-from ..data.examples import Examples
-from ..data.kinds import RateKind
-from ..data.slices import is_missing
+from ..data.kinds import RateKind, among, class_terms
 from ..language.nodes import Rate
+from ..problem.rate_matrix import contributions
 
 Array = NDArray[np.float64]
 _BLOCK = 1 << 20
+_SORTS = 8  # of examples of two classes: label, baseline and prediction
 _SLICES = 256  # slices whose cells are added up together
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
-
-
-class Sums(Protocol):
-    """Sums of powers of u over independent parts of the sample."""
-
-    def times(self, factor: float) -> Sums:
-        """The same for shares of a sample that has ``factor`` times as many such examples."""
-
-    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Sums of the squares and of the cubes of u, for each of several: rows of a and b."""
-
-    def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
-        """Sums of u times each of several other such functions, whose a and b are columns; u may be several, too."""
-
-    def merged(self, number: int, into: NDArray[np.intp]) -> Sums:
-        """The same with cells put together: which of ``number`` new cells each cell goes ``into``."""
-
-    def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares: 1 over the effective number of independent parts (Kish).
-
-        ``inside`` (functions, cells, rates) is 1 / total in the cells of a rate.
-        """
 
 
 @dataclass(frozen=True, eq=False)
 class CellSums:
     """Sums over independent examples: powers of w and p in each cell.
 
-    A first axis of functions is there where each has cells of its own (`linear`).
+    An axis of functions stands before that of the cells where each function has cells of its own (`linear`).
     """
 
-    squares: tuple[Array, Array, Array]
-    """Sums of w^2, w^2 p and w^2 p^2."""
-    cubes: tuple[Array, Array, Array, Array]
-    """Sums of w^3 times 1, p, p^2 and p^3."""
+    squares: Array
+    """Sums of w^2, w^2 p and w^2 p^2, (3, cells)."""
+    cubes: Array
+    """Sums of w^3 times 1, p, p^2 and p^3, (4, cells)."""
 
     @classmethod
     def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> CellSums:
@@ -89,16 +67,14 @@ class CellSums:
                 three[k] += cubed
                 if k == 0 or not alike:
                     values = p if counting else values * p
-        two, three = cells.shared.add(two, three)
-        return cls((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
+        return cls(*cells.shared.add(two, three))
 
     def times(self, factor: float) -> CellSums:
         """The same for shares of a sample that has ``factor`` times as many such examples."""
-        two, three = (np.array(sums) / factor**k for k, sums in ((1, self.squares), (2, self.cubes)))
-        return CellSums((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
+        return CellSums(self.squares / factor, self.cubes / factor**2)
 
     def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Sums of the squares and of the cubes of u."""
+        """Sums of the squares and of the cubes of u, for each of several: rows of a and b."""
         two, three = self.squares, self.cubes
         aa, ab, bb = a * a, a * b, b * b  # numpy's powers take far longer than products
         second = (aa * two[2] + 2 * ab * two[1] + bb * two[0]).sum(axis=-1)
@@ -106,38 +82,44 @@ class CellSums:
         return np.maximum(second, 0.0), np.asarray(third)
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
-        """Sums of u times each of several other such functions."""
+        """Sums of u times each of several other such functions, whose a and b are columns; u may be several, too."""
         zero, one, two = (sums.reshape(-1, *(1,) * (a.ndim - 1)) for sums in self.squares)
         covariances: Array = slopes.T @ (two * a + one * b) + offsets.T @ (one * a + zero * b)
         return covariances
 
     def merged(self, number: int, into: NDArray[np.intp]) -> CellSums:
-        """The same with cells put together."""
-
-        def added(sums: Array) -> Array:
-            return np.bincount(into, weights=sums, minlength=number).astype(float, copy=False)
-
-        ones, p, pp = map(added, self.squares)
-        return CellSums((ones, p, pp), tuple(map(added, self.cubes)))  # type: ignore[arg-type]  # four of them
+        """The same with cells put together: which of ``number`` new cells each cell goes ``into``."""
+        two, three = (
+            np.stack([np.bincount(into, weights=row, minlength=number) for row in sums]).astype(float, copy=False)
+            for sums in (self.squares, self.cubes)
+        )
+        return CellSums(two, three)
 
     def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares of examples."""
+        """Sum of squared shares: 1 over the effective number of independent examples (Kish).
+
+        ``inside`` (functions, cells, rates) is 1 / total in the cells of a rate.
+        """
         return np.asarray((self.squares[0][..., None] * inside * inside).sum(axis=-2))
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterSums:
-    """Sums over clusters: examples of one cluster count as one."""
+class UnitSums:
+    """The same over independent units: clusters, or groups of examples with one cell and the same probabilities."""
 
-    predicted: sp.csr_array
-    """(clusters, cells): sums of w p."""
+    answers: sp.csr_array
+    """(units, counts): sums of w p, over those of w in groups of examples."""
     totals: sp.csr_array
-    """(clusters, cells): sums of w."""
-    factor: float = 1.0
-    """The assumed number of clusters, as a multiple of those in the data."""
+    """(units, cells): sums of w, or 1 in the cell of a group of examples."""
+    squares: Array
+    """Factor of the square of each unit's u: 1, or the sum of w^2."""
+    cubes: Array
+    """Factor of its cube: 1, or the sum of w^3."""
+    clusters: float | None = None
+    """Number of clusters; None for groups of examples."""
 
     @classmethod
-    def of(cls, cells: Cells, weights: Array, predictions: Array, clusters: Clusters) -> ClusterSums:
+    def of_clusters(cls, cells: Cells, weights: Array, predictions: Array, clusters: Clusters) -> UnitSums:
         """Gather the sums over examples that have a weight."""
         positive = weights > 0
         names, rows = np.unique(clusters[positive], return_inverse=True)
@@ -146,43 +128,44 @@ class ClusterSums:
         def gathered(values: Array) -> sp.csr_array:
             return sp.csr_array((values[positive], (rows.reshape(-1), columns)), shape=shape)
 
-        if predictions.ndim == 1:
-            return cls(gathered(weights * predictions), gathered(weights))
-        answers = [gathered(weights * predictions[:, k]) for k in range(1, predictions.shape[1])]
-        return cls(sp.csr_array(sp.hstack(answers)), gathered(weights))
+        by_answer = predictions[:, None] if predictions.ndim == 1 else predictions[:, 1:]
+        answers = sp.csr_array(sp.hstack([gathered(weights * chances) for chances in by_answer.T]))
+        ones = np.ones(len(names))
+        return cls(answers, gathered(weights), ones, ones, len(names))
 
-    def times(self, factor: float) -> ClusterSums:
-        """The same for shares of a sample that has ``factor`` times as many such clusters."""
-        return replace(self, factor=self.factor * factor)
+    def times(self, factor: float) -> UnitSums:
+        """The same for shares of a sample that has ``factor`` times as many such units."""
+        clusters = None if self.clusters is None else self.clusters * factor
+        return replace(self, squares=self.squares / factor, cubes=self.cubes / factor**2, clusters=clusters)
 
     @property
     def _correction(self) -> float:
-        number = self.totals.shape[0] * self.factor
-        return number / max(number - 1, 0.5) / self.factor
-
-    def _sums(self, a: Array, b: Array) -> Array:
-        sums: Array = self.predicted @ a + self.totals @ b
-        return sums
+        return 1.0 if self.clusters is None else self.clusters / max(self.clusters - 1, 0.5)
 
     def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Sums of the squares and of the cubes of u."""
-        u, more = self._sums(a.T, b.T), self._correction
-        return (u * u).sum(axis=0) * more, (u * u * u).sum(axis=0) * more / self.factor
+        u = self.answers @ a.T + self.totals @ b.T
+        square = u * u
+        return self.squares @ square * self._correction, self.cubes @ (square * u) * self._correction
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
-        u = self._sums(a, b)
-        covariances: Array = slopes.T @ (self.predicted.T @ u) + offsets.T @ (self.totals.T @ u)
+        u = self.answers @ a + self.totals @ b
+        weighed = (u.T * self.squares).T
+        covariances: Array = slopes.T @ (self.answers.T @ weighed) + offsets.T @ (self.totals.T @ weighed)
         return covariances * self._correction
 
-    def merged(self, number: int, into: NDArray[np.intp]) -> ClusterSums:
-        """The same with cells put together."""
+    def merged(self, number: int, into: NDArray[np.intp]) -> UnitSums:
+        """The same with cells of two classes put together."""
         adder = sp.csr_array((np.ones(len(into)), (np.arange(len(into)), into)), shape=(len(into), number))
-        return replace(self, predicted=self.predicted @ adder, totals=self.totals @ adder)
+        return replace(self, answers=self.answers @ adder, totals=self.totals @ adder)
 
     def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares of clusters."""
-        return np.array([((self.totals @ own) ** 2).sum(axis=0) for own in inside], dtype=float) / self.factor
+        """Sum of squared shares of units."""
+        return np.array([self.squares @ (self.totals @ own) ** 2 for own in inside], dtype=float)
+
+
+Sums = CellSums | UnitSums
 
 
 def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
@@ -191,12 +174,9 @@ def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
         return None
     if shared.size > 1:
         raise DataError("clusters need all rows in one place: judge a sample of the rows inside alone()")
-    array = to_numpy(values)
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    if array.ndim != 1:
-        raise DataError(f"clusters must be one-dimensional, one name per example; got shape {array.shape}")
+    array = one_dimensional(to_numpy(values), "clusters")
     same_length(array, length, "clusters")
-    missing = sum(map(is_missing, array.tolist()))
+    missing = int(missing_values(array).sum())
     if missing:
         raise DataError(f"clusters has {missing} missing values: give an example without a cluster a unique name")
     names, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
@@ -207,27 +187,41 @@ def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
     return np.asarray(numbers.reshape(-1), dtype=np.int64)
 
 
-def column(cells: Cells, rate: Rate) -> Array:
-    """Slope, offset and 1 of each cell in a rate, over its denominator: (3, cells), 0 outside the denominator."""
-    inside = np.flatnonzero(cells.members[rate.slice] & labelled(cells.labels, rate.kind))
-    columns = np.zeros((3, len(cells)))
-    total = cells.totals[inside].sum()
-    if total > 0:
-        b = 0 if rate.baseline is None else cells.baselines[rate.baseline][inside]
-        columns[:2, inside] = np.array(rate.kind.contributions)[cells.labels[inside], b].T
-        columns[2, inside] = 1.0
-        columns[:, inside] *= 1 / total
-    return columns
-
-
 def columns(cells: Cells, rates: Sequence[Rate]) -> tuple[Array, Array, Array]:
-    """Slopes, offsets and 1 of rates (cells, rates), over their denominators."""
-    slopes, offsets, inside = np.stack([column(cells, rate) for rate in rates], axis=-1)
-    return slopes, offsets, inside
+    """Slopes (counts, rates), offsets and 1 (cells, rates) of rates, over their denominators."""
+    slopes = np.zeros((cells.n_classes - 1, len(cells), len(rates)))
+    offsets, inside = np.zeros((2, len(cells), len(rates)))
+    for k, rate in enumerate(rates):
+        chosen = np.flatnonzero(cells.behind(rate))
+        total = cells.totals[chosen].sum()
+        if total > 0:
+            slope, offset = contributions(rate, cells, chosen)
+            share = 1 / total
+            slopes[:, chosen, k], offsets[chosen, k], inside[chosen, k] = slope.T * share, offset * share, share
+    return slopes.reshape(cells.n_counts, len(rates)), offsets, inside
 
 
-def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[tuple[Any, ...], float]:
-    """Values of rates from the weighted sums of predictions in each cell; rates without examples are left out."""
+def outcomes(rate: Rate, n_classes: int = 2, baselines: bool = True) -> Array:
+    """What an example of each sort contributes to a rate: label (among those it is measured on), baseline, answer."""
+    if n_classes == 2:
+        return np.resize(np.array(rate.outcomes[1], dtype=float), _SORTS)
+    others = n_classes if baselines else 1
+    labels, other, answers = (part.reshape(-1) for part in np.indices((n_classes, others, n_classes)))
+    known = np.flatnonzero(rate.among(np.arange(n_classes)))
+    terms = class_terms(rate.kind, rate.codes, known[labels % len(known)], other)
+    value = terms.offset.copy()
+    for coefficient, target in terms.targets:
+        value += np.where(answers == target, coefficient, 0.0)
+    return value
+
+
+def rates_by_key(cells: Cells, rates: Iterable[Rate], counts: Array) -> dict[tuple[Any, ...], float]:
+    """Values of rates from the weighted counts of answers in each cell; rates without examples are left out."""
+    if cells.n_classes > 2:
+        unique = {rate.key: rate for rate in rates}
+        slopes, offsets, inside = columns(cells, list(unique.values()))
+        measured = np.clip(slopes.T @ counts + offsets.T @ cells.totals, 0.0, 1.0).tolist()
+        return {key: value for key, value, own in zip(unique, measured, inside.T, strict=True) if own.any()}
     values: dict[tuple[Any, ...], float] = {}
     by_kind: dict[tuple[RateKind, str | None], dict[tuple[Any, ...], Rate]] = {}
     for rate in rates:
@@ -235,8 +229,8 @@ def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[
     for (kind, baseline), same_kind in by_kind.items():
         b = 0 if baseline is None else cells.baselines[baseline]
         slope, offset = np.array(kind.contributions)[cells.labels, b].T
-        counted = labelled(cells.labels, kind)
-        each = np.where(counted, slope * predicted + offset * cells.totals, 0.0), np.where(counted, cells.totals, 0.0)
+        counted = among(kind, None, cells.labels)
+        each = np.where(counted, slope * counts + offset * cells.totals, 0.0), np.where(counted, cells.totals, 0.0)
         members = [cells.members[rate.slice] for rate in same_kind.values()]
         for key, (value, total) in zip(same_kind, sums_by_slice(members, np.stack(each, axis=1)), strict=True):
             if total > 0:
@@ -248,21 +242,3 @@ def sums_by_slice(members: Sequence[NDArray[np.bool_]], values: Array) -> Iterat
     """Sums of values (cells, columns) over the cells in each of several slices."""
     for first in range(0, len(members), _SLICES):  # no more than blocks beside what was given
         yield from (np.array(members[first : first + _SLICES], dtype=float) @ values).tolist()
-
-
-def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
-    """Which of two labels are among those that a kind of rate is measured on."""
-    return np.array([label in kind.labels for label in (0, 1)])[labels]
-
-
-def measurable(rates: Sequence[Rate], examples: Examples, cells: Cells | None = None) -> bool:
-    """Whether every rate has examples to be measured on; ``cells`` are those of the examples, where they are known."""
-    positive = examples.weights > 0 if cells is None else cells.sizes(positive=True) > 0
-    labels = examples.labels if cells is None else cells.labels
-    inside = examples.mask if cells is None else cells.members.__getitem__
-    populations = {rate.population: rate for rate in rates}
-    kinds = {(rate.kind.labels, rate.codes): rate for rate in populations.values()}
-    counted = {which: rate.among(labels) & positive for which, rate in kinds.items()}
-    present = [(inside(rate.slice) & counted[rate.kind.labels, rate.codes]).any() for rate in populations.values()]
-    totals = np.array(present, dtype=int)
-    return bool((totals if cells is not None else examples.shared.total(totals)).all())

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.errors import DataError
-from ..data.labels import Classes, code_of, listed
+from ..data.labels import Classes, code_of, listed_values
 from ..data.slices import Slice
 from .class_refusals import AVERAGED
 from .expressions import Constant, Expression, expression
@@ -107,7 +107,7 @@ def _kl_divergence(classes: Classes, slice_: Slice, prior: tuple[tuple[Any, floa
         given = dict(prior)
         missing = [label for label in classes if label not in given]
         if missing:
-            raise DataError(f"prior of kl_divergence needs a share for every class; it lacks {listed(missing)}")
+            raise DataError(f"prior of kl_divergence needs a share for every class; it lacks {listed_values(missing)}")
         shares = {label: expression(given[label]) for label in classes}
     kept = [(p, coverage(label, slice_)) for label, p in shares.items() if not _is_zero(p)]
     return _total([XLogX(p) - p * ATOMIC["log"](q) for p, q in kept])
@@ -121,7 +121,7 @@ def _is_zero(part: Expression) -> bool:
 def _cost(classes: Classes, matrix: tuple[tuple[float, ...], ...], labels: Classes, slice_: Slice) -> Expression:
     missing = [label for label in classes if label not in labels] if len(classes) > 2 else []
     if missing:
-        raise DataError(f"cost(matrix=...) has no row for {listed(missing)}: name every class of y in labels=")
+        raise DataError(f"cost(matrix=...) has no row for {listed_values(missing)}: name every class of y in labels=")
     from .rates import confusion
 
     parts = [

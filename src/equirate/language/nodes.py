@@ -106,7 +106,7 @@ class Rate(Expression):
 
     def measured(self, examples: Examples, predictions: Any) -> Value:
         """Return the exact value on predictions."""
-        return examples.measure(self.kind, self.slice, self.baseline, predictions, self.codes)
+        return examples.measure(self, predictions)
 
     def __repr__(self) -> str:
         if self.text is not None:

@@ -25,6 +25,7 @@ import numpy as np
 
 from .._core.choices import Comparison
 from .._core.errors import DataError, EquirateWarning
+from .._core.listing import listed
 from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
 from ..data.labels import code_of
@@ -111,9 +112,10 @@ class ConstraintFamily:
             if len(kept) >= 2:
                 pairs.append((label, kept))
         if small:
-            text = ", ".join(small[:5]) + (f" and {len(small) - 5:,} more" if len(small) > 5 else "")
             warnings.warn(
-                f"{self!r} leaves out classes in groups with too few examples: {text}", EquirateWarning, stacklevel=2
+                f"{self!r} leaves out classes in groups with too few examples: {listed(small)}",
+                EquirateWarning,
+                stacklevel=2,
             )
         if not pairs:
             raise DataError(f"{self!r} needs a class that at least two groups have enough examples of")
@@ -150,11 +152,11 @@ class ConstraintFamily:
         enough = occurring.support(self.min_support < 1) >= self.min_support
         refuse_many(occurring, int(enough.sum()), repr(self))
         groups = [occurring.slice(k) for k in np.flatnonzero(enough).tolist()]
-        small = np.flatnonzero(~enough).tolist()
+        small = [repr(occurring.slice(k)) for k in np.flatnonzero(~enough).tolist()]
         if small:
-            shown = ", ".join(repr(occurring.slice(k)) for k in small[:5])
-            shown += f" and {len(small) - 5:,} more" if len(small) > 5 else ""
-            warnings.warn(f"{self!r} leaves out groups below min_support: {shown}", EquirateWarning, stacklevel=2)
+            warnings.warn(
+                f"{self!r} leaves out groups below min_support: {listed(small)}", EquirateWarning, stacklevel=2
+            )
         if len(groups) < 2:
             raise DataError(
                 f"{self!r} needs at least two groups with enough examples in {' and '.join(map(repr, names))}; "

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateWarning
+from .._core.listing import listed
 from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.splits import split_by_cell
@@ -83,10 +84,9 @@ def warn_of_rare(counts: NDArray[Any], cells: Cells, folds: int) -> None:
     """Warn of classes with fewer rows than folds: some classifiers are trained without them."""
     rare = [f"{cells.classes[k]!r} ({counts[k]})" for k in np.flatnonzero(counts < folds)]
     if rare and folds > 1:
-        shown = ", ".join(rare[:5]) + (f" and {len(rare) - 5} more" if len(rare) > 5 else "")
         warnings.warn(
-            f"classes with fewer rows than the {folds} folds that probabilities are estimated in: {shown}; their "
-            "probabilities are too small where a fold has none of them",
+            f"classes with fewer rows than the {folds} folds that probabilities are estimated in: {listed(rare)}; "
+            "their probabilities are too small where a fold has none of them",
             EquirateWarning,
             stacklevel=2,
         )

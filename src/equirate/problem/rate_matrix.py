@@ -28,15 +28,11 @@ def without_predictions(cells: Cells, examples: Examples) -> Measure:
     """Measure what no prediction changes, such as `base_rate`, from the totals of the cells."""
 
     def measure(part: Any) -> float:
-        inside = cells.members[part.slice] & part.among(cells.labels)
+        inside = np.flatnonzero(cells.behind(part))
         totals = cells.totals[inside]
-        if cells.n_classes > 2:
-            offsets = class_terms(part.kind, part.codes, cells.labels[inside], None).offset
-        else:
-            b = cells.baselines[part.baseline] if part.baseline is not None else np.zeros(len(cells), dtype=np.int8)
-            offsets = np.array(part.kind.contributions)[cells.labels, b][inside, 1]
         if totals.sum() <= 0:
-            raise DataError(empty_message(part.kind, part.slice, examples, part.codes))
+            raise DataError(empty_message(part, examples))
+        _, offsets = contributions(part, cells, inside)
         return min(max(float(offsets @ totals / totals.sum()), 0.0), 1.0)
 
     return measure
@@ -57,7 +53,7 @@ def rate_matrix(rates: Sequence[Rate], cells: Cells, examples: Examples) -> tupl
         chosen = cells.members[rate.slice] & labelled[which]
         total = cells.totals[chosen].sum()
         if total <= 0:
-            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
+            raise DataError(empty_message(rate, examples))
         inside.append(np.flatnonzero(chosen))
         outside.append(np.flatnonzero(labelled[which] & ~chosen))
         totals.append(total)
@@ -103,16 +99,17 @@ def _sparse(rows: Sequence[Any], columns: Sequence[Any], values: Sequence[Any], 
 
 def _contributions(rate: Rate, cells: Cells, chosen: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array, Array]:
     """The counts of some cells that move a rate, by how much each does, and what each cell adds without predictions."""
-    if cells.n_classes > 2:
-        slopes, offset = class_slopes(rate, cells, chosen)
-        answers, places = np.nonzero(slopes.T)
-        return answers * len(cells) + chosen[places], slopes[places, answers], offset
-    b = 0 if rate.baseline is None else cells.baselines[rate.baseline][chosen]
-    slope, offset = np.array(rate.kind.contributions)[cells.labels[chosen], b].T
-    return chosen, slope, offset
+    slopes, offset = contributions(rate, cells, chosen)
+    if cells.n_classes == 2:
+        return chosen, slopes[:, 0], offset
+    answers, places = np.nonzero(slopes.T)
+    return answers * len(cells) + chosen[places], slopes[places, answers], offset
 
 
-def class_slopes(rate: Rate, cells: Cells, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
-    """What each answer adds in some cells, (cells, classes - 1), and what answer 0 gives."""
+def contributions(rate: Rate, cells: Cells, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
+    """What answers 1, 2 ... add to answer 0 in some cells, (cells, classes - 1), and what answer 0 gives."""
     other = None if rate.baseline is None else cells.baselines[rate.baseline][chosen]
-    return class_terms(rate.kind, rate.codes, cells.labels[chosen], other).by_answer(cells.n_classes)
+    if cells.n_classes > 2:
+        return class_terms(rate.kind, rate.codes, cells.labels[chosen], other).by_answer(cells.n_classes)
+    slope, offset = np.array(rate.kind.contributions)[cells.labels[chosen], 0 if other is None else other].T
+    return slope[:, None], offset

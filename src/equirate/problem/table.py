@@ -272,17 +272,14 @@ class Table:
 
 def problem_cells(problem: Problem, examples: Examples) -> Cells:
     """The cells of a problem, whatever its canonical form."""
-    rates, losses = problem.rates(), problem.losses()
-    slices = [rate.slice for rate in rates] + [loss.slice for loss in losses]
-    return Cells.of_examples(examples, slices, [rate.baseline for rate in rates if rate.baseline is not None])
+    return Cells.of_rates(examples, problem.rates(), [loss.slice for loss in problem.losses()])
 
 
 def make_cells(program: Program, examples: Examples) -> Cells:
     """The cells of a program."""
-    slices = [rate.slice for rate in program.rates] + [loss.slice for loss, _ in program.rows[0].losses]
+    slices = [loss.slice for loss, _ in program.rows[0].losses]
     slices += [rate.slice for rate in program.problem.rates() if rate.curvature is Curvature.CONSTANT]
-    baselines = [rate.baseline for rate in program.rates if rate.baseline is not None]
-    return Cells.of_examples(examples, slices, baselines)
+    return Cells.of_rates(examples, program.rates, slices)
 
 
 def make_table(program: Program, examples: Examples, cells: Cells | None = None) -> Table:

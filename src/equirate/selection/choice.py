@@ -21,7 +21,7 @@ from ..judge.certification_record import Certification
 from ..judge.evaluation import Evaluation
 from ..mixtures import PENALTY, largest
 from ..training.training import Training
-from .comparison import better, measured, status_of
+from .comparison import cost_of, status_of
 from .derandomization import derandomised
 from .salts import chosen_to_serve
 
@@ -73,7 +73,7 @@ def outcome_of(training: Training, chooser: Solution, mixture: Classifier) -> Ou
     """A mixture and the single classifier made from it, with their statuses."""
     rows = training.judged_rows
     sample = training.sample.take(rows)
-    single = _single(training, chooser, mixture, sample)
+    single = _single(chooser, mixture, sample)
     classifiers = {"stochastic": mixture, "deterministic": single}
     statuses = {name: status_of(chooser, classifier, sample) for name, classifier in classifiers.items()}
     salt = None
@@ -97,7 +97,7 @@ def _out_of_fold(status: Status) -> Status:
     return replace(status, speaks_of=f"{decisions.get(status.speaks_of, status.speaks_of)}, {UNSEEN}")
 
 
-def _single(training: Training, chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
+def _single(chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
     """The mixture made deterministic or, where that is better, the best single column."""
 
     def cost(rates: Array) -> Array:
@@ -108,7 +108,4 @@ def _single(training: Training, chooser: Solution, mixture: Classifier, sample: 
     deterministic = derandomised(mixture, chooser.judge, sample, cost)
     if deterministic is None or chooser.problem.losses():
         return single
-    sign = chooser.sign
-    values = [measured(chooser, each, sample) for each in (single, deterministic)]
-    (one, other) = ((sign * objective, violation) for objective, violation in values)
-    return single if better(one, other, training.settings.tolerance) else deterministic
+    return min(deterministic, single, key=lambda classifier: cost_of(chooser, classifier, sample))

@@ -14,12 +14,6 @@ from ..game.solution import Solution, Status
 from ..game.status import MIXTURE
 
 
-def better(one: tuple[float, float], other: tuple[float, float], tolerance: float) -> bool:
-    """Whether one (minimised objective, violation) is better: fewer broken constraints first, then the objective."""
-    broken = [max(violation, tolerance) for _, violation in (one, other)]
-    return (broken[0], one[0]) < (broken[1], other[0])
-
-
 def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tuple[float, float]:
     """Objective (in the user's sense) and largest signed violation of a classifier on the judging data."""
     if classifier.chosen:
@@ -29,6 +23,12 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
     rates = solution.judge.rates(cells.sums(decided) @ classifier.weights[:, None])
     objective, violations = solution.values(rates)
     return solution.sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
+
+
+def cost_of(solution: Solution, classifier: Classifier, sample: Sample) -> tuple[float, float]:
+    """Smaller is better: broken constraints first, then the minimised objective."""
+    objective, violation = measured(solution, classifier, sample)
+    return max(violation, solution.tolerance), solution.sign * objective
 
 
 def status_of(solution: Solution, classifier: Classifier, sample: Sample) -> Status:

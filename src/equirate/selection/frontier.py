@@ -19,8 +19,8 @@ from ..game.infeasible import loosened
 from ..game.solution import Solution
 from ..training.draws import Draws
 from ..training.training import Training
-from .comparison import better
-from .salts import Served, chosen_to_serve, with_salt
+from .comparison import cost_of
+from .salts import Served, best_salt, chosen_to_serve
 
 
 class LevelChoice(NamedTuple):
@@ -48,22 +48,19 @@ def choose_for_levels(training: Training, levels: Sequence[float]) -> list[Level
     for k in np.argsort(steps, kind="stable").tolist():
         level = float(steps[k])
         at_level = chooser.for_problem(loosened(chooser.problem, level))
-        mixture = _best_mixture(at_level, mixture)
-        if draws is None:
-            choices[k] = LevelChoice(level, mixture, None)
-        else:
+        mixture = _best_mixture(at_level, mixture, sample)
+        choices[k] = LevelChoice(level, mixture, None)
+        if draws is not None:
             served = _best_served(at_level, mixture, sample, draws, served)
             choices[k] = LevelChoice(level, served.classifier, served.salt)
     return [choices[k] for k in range(len(steps))]
 
 
-def _best_mixture(at_level: Solution, before: Classifier | None) -> Classifier:
+def _best_mixture(at_level: Solution, before: Classifier | None, sample: Sample) -> Classifier:
     """The best mixture for a level, or that of the stricter level before it, so that a looser level does no worse."""
     mixture = at_level.polish()
     if before is not None:
-        values = [at_level.value_of(each) for each in (before, mixture)]
-        one, other = ((at_level.sign * objective, violation) for objective, violation in values)
-        mixture = before if better(one, other, at_level.tolerance) else mixture
+        mixture = min(mixture, before, key=lambda one: cost_of(at_level, one, sample))
     return replace(mixture, problem=at_level.problem, notes={})
 
 
@@ -74,4 +71,5 @@ def _best_served(
     served, _ = chosen_to_serve(at_level, mixture, at_level.best_single(), sample, draws)
     if before is None:
         return served
-    return min(served, with_salt(at_level, before, sample, draws), key=lambda one: one.cost(at_level.tolerance))
+    again = best_salt(at_level, before.classifier, sample, replace(draws, salts=(before.salt,)))
+    return min(served, again, key=lambda one: one.cost(at_level.tolerance))

@@ -6,12 +6,12 @@ from which notes, report, page, certificate and file take them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from .._core.errors import EquirateError
+from .._core.listing import listed
 from ..data.examples import Examples
 from ..data.groups import Groups
 from ..game.solution import Solution, Status
@@ -25,7 +25,6 @@ from .choice import Outcome
 
 MUCH = 0.01
 """Small groups are named if they cost more of the objective than this. Rates are read to the percent."""
-_SHOWN = 5
 
 
 def left_out(asked: Problem, examples: Examples) -> tuple[str, ...]:
@@ -38,7 +37,7 @@ def left_out(asked: Problem, examples: Examples) -> tuple[str, ...]:
             few = np.flatnonzero(groups.support(family.min_support < 1) < family.min_support)
             if len(few):
                 counts = [f"{groups.slice(int(k))!r} ({int(groups.counts[k]):,})" for k in few]
-                sentences.append(f"{_limit(len(few), family.min_support)} not covered: {_listed(counts)}")
+                sentences.append(f"{_limit(len(few), family.min_support)} not covered: {listed(counts)}")
     return tuple(dict.fromkeys(sentences))
 
 
@@ -46,11 +45,6 @@ def _limit(count: int, support: float) -> str:
     noun = "1 group" if count == 1 else f"{count:,} groups"
     below = f"less than {support:.2%} of the weight" if support < 1 else f"fewer than {support:,.0f} rows"
     return f"{noun} with {below} {'is' if count == 1 else 'are'}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
@@ -65,7 +59,7 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
     counts = np.bincount(cells.index[cells.weights > 0], minlength=len(cells))
 
     def rows(rate: Rate) -> int:
-        return int(counts[cells.members[rate.slice] & rate.among(cells.labels)].sum())
+        return int(counts[cells.behind(rate)].sum())
 
     small: dict[str, int] = {}
     others = []
@@ -82,7 +76,7 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
     price = chooser.sign * (chooser.status.objective - without.objective)
     if not price > MUCH:
         return ()
-    shown = _listed([f"{name} has {count} {'row' if count == 1 else 'rows'}" for name, count in small.items()])
+    shown = listed([f"{name} has {count} {'row' if count == 1 else 'rows'}" for name, count in small.items()])
     return (
         f"small groups cost {price:.2g} of {problem.objective.expr!r} ({chooser.status.objective:.3g}; without their "
         f"constraints {without.objective:.3g}): {shown} behind it. min_support={SMALLEST} leaves such groups out",

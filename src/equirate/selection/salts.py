@@ -30,13 +30,17 @@ from .comparison import measured
 from .derandomization import agreed_sums
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp] | slice
 
 _TIGHTER = 3
 """Mixtures with a margin that are tried where no salt of the first satisfies the constraints; each adds the violation
 of the best salt before it to the margin."""
 _BLOCK = 1 << 22
 """Decisions that are held at once."""
+NEEDS_KEY = (
+    "rows repeat, and predict(X) decides equal rows alike: predict(X, key=...) with one key per person draws from "
+    "the mixture, which meets the constraints with objective {:.4g}"
+)
+"""Advice where equal rows keep what is served from being as good as the mixture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +70,6 @@ def best_salt(
     cells = solution.judge.cells
     decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
     disputed = np.flatnonzero(disagree(decided))
-    if not cells.shared.some(len(disputed)):
-        return _served_single(solution, mixture, sample, draws, margins)
     fixed = agreed_sums(cells, decided)
     hashes, picked, adder = draws.hashes[disputed], decided[disputed], cells.adder[:, disputed]
     many = cells.n_classes > 2
@@ -88,19 +90,6 @@ def best_salt(
     objective, violation = _values(solution, fixed + drawn, margins)
     k = int(np.lexsort((objective, np.maximum(violation, solution.tolerance)))[0])
     return Served(mixture, draws.salts[k], float(objective[k]), float(violation[k]))
-
-
-def with_salt(solution: Solution, served: Served, sample: Sample, draws: Draws) -> Served:
-    """The same classifier with the same salt, for another problem."""
-    return best_salt(solution, served.classifier, sample, replace(draws, salts=(served.salt,)))
-
-
-def _served_single(
-    solution: Solution, single: Classifier, sample: Sample, draws: Draws, margins: Array | float = 0.0
-) -> Served:
-    decided = single.members.decide(sample.X, attributes=sample.examples.columns)
-    objective, violation = _values(solution, solution.judge.cells.sums(decided), margins)
-    return Served(single, draws.salts[0], float(objective[0]), float(violation[0]))
 
 
 def _values(solution: Solution, sums: Array, margins: Array | float) -> tuple[Array, Array]:
@@ -127,7 +116,7 @@ def chosen_to_serve(
         except InfeasibleError:
             break
         candidates.append(best_salt(solution, replace(tighter, problem=solution.problem), sample, draws))
-    candidates.append(_served_single(solution, single, sample, draws))
+    candidates.append(best_salt(solution, single, sample, draws))
     best = min(candidates, key=lambda one: one.cost(solution.tolerance))
     return best, _status(solution, mixture, best, sample)
 
@@ -140,7 +129,7 @@ def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sam
     advice = solution.status.advice
     worse = solution.sign * (objective - drawn) > solution.tolerance
     if missed <= solution.tolerance and (worse or not feasible):
-        advice = (*advice, needs_key(drawn))
+        advice = (*advice, NEEDS_KEY.format(drawn))
     return replace(
         solution.status,
         objective=objective,
@@ -151,12 +140,4 @@ def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sam
         gap=None,
         advice=advice,
         speaks_of=SERVED,
-    )
-
-
-def needs_key(objective: float) -> str:
-    """Advice to give a key per person, where equal rows keep the mixture from meeting the constraints."""
-    return (
-        "rows repeat, and predict(X) decides equal rows alike: predict(X, key=...) with one key per person draws from "
-        f"the mixture, which meets the constraints with objective {objective:.4g}"
     )

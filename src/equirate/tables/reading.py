@@ -31,6 +31,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
 from .._core.errors import DataError
+from .._core.listing import listed
 from .encodings import Utf8, check_encoding, wide_encoding
 from .kinds import Kind
 from .options import AS_WRITTEN, MISSING, ReadOptions
@@ -107,9 +108,7 @@ class TableSource:
 
     def _has(self) -> str:
         """The columns that there are, to stand at the end of a message."""
-        shown = ", ".join(map(repr, self.names[:_SHOWN]))
-        more = f" and {len(self.names) - _SHOWN:,} more" if len(self.names) > _SHOWN else ""
-        return f"; its columns are {shown}{more}"
+        return f"; its columns are {listed([*map(repr, self.names)], _SHOWN)}"
 
     def table(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
         """Read some columns; the kind of a column without one in ``kinds`` is inferred from its values.

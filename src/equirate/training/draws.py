@@ -85,33 +85,28 @@ def rows_repeat(
     (False, True)
     """
     copies = np.ones(len(hashes)) if copies is None else copies
+    masks = chain([np.ones(len(hashes), dtype=bool)], groups)
     if shared.size > 1:
-        everybody = np.ones(len(hashes), dtype=bool)
-        return any(
-            _equal_others_of_all(hashes[inside], copies[inside], shared) >= REPEATED
-            for inside in chain([everybody], groups)
-        )
+        return any(_equal_others_of_all(hashes[inside], copies[inside], shared) >= REPEATED for inside in masks)
     _, place = np.unique(hashes, return_inverse=True)
     place = place.reshape(-1)
-    if _equal_others(place, copies, float(copies.sum())) >= REPEATED:
-        return True
     twice = np.flatnonzero(np.bincount(place, weights=copies)[place] > 1)
-    return len(twice) > 0 and any(
-        _equal_others(place[rows], copies[rows], float(copies[inside].sum())) >= REPEATED
-        for inside in groups
-        for rows in [twice[inside[twice]]]
-        if len(rows)
-    )
+
+    def equal_others(inside: NDArray[np.bool_]) -> float:
+        rows = twice[inside[twice]]
+        counts = np.bincount(place[rows], weights=copies[rows])
+        return _pairs(counts) / max(float(copies[inside].sum()), 1.0)
+
+    return len(twice) > 0 and any(equal_others(inside) >= REPEATED for inside in masks)
 
 
-def _equal_others(place: NDArray[np.intp], copies: Array, rows: float) -> float:
-    """Mean number of other rows that equal a row."""
-    counts = np.bincount(place, weights=copies) if len(place) else np.zeros(1)
-    return float((counts * np.maximum(counts - 1, 0.0)).sum()) / max(rows, 1.0)
+def _pairs(counts: NDArray[Any]) -> float:
+    """Number of pairs of a row and another one that equals it, from the counts of equal rows."""
+    return float((counts * np.maximum(counts - 1, 0.0)).sum())
 
 
 def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int = MOST) -> float:
-    """The same over all processes: exactly, or for more than ``most`` distinct rows nearly.
+    """Mean number of other rows of all processes that equal a row: for more than ``most`` distinct rows nearly.
 
     Rows that are frequent on one process are then counted on all. Of the others, those with small hashes stand for
     all: a row has the same hash on every process, so that its copies are counted together.
@@ -129,8 +124,7 @@ def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int
     parts = shared.gather((values[some], counts[some]))
     _, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     seldom = np.bincount(place.reshape(-1), weights=np.concatenate([part[1] for part in parts]))
-    pairs = [float((each * np.maximum(each - 1, 0.0)).sum()) for each in (often, seldom)]
-    return float((pairs[0] + pairs[1] / share) / max(rows, 1.0))
+    return float((_pairs(often) + _pairs(seldom) / share) / max(rows, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +146,9 @@ class Draws:
             return None
         weighted = cells.weights > 0
         behind = {rate.population: rate for rate in problem.rates()}.values()
-        masks = (cells.members[rate.slice] & rate.among(cells.labels) for rate in behind)
         weights = cells.weights[weighted]
         whole_numbers = counted and not cells.shared.some((weights != np.floor(weights)).any())
-        inside = (mask[cells.index[weighted]] for mask in masks)
+        inside = (cells.behind(rate)[cells.index[weighted]] for rate in behind)
         if not rows_repeat(hashes[weighted], inside, weights if whole_numbers else None, cells.shared):
             return None
         return cls(hashes, tuple(map(int, stream("salt", seed).integers(2**63, size=SALTS))))

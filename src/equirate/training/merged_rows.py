@@ -7,11 +7,8 @@ given twice does, and a weight of 0 as the row left out: sums are added up in th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._core.hashing import row_hashes
 from ..data.sample import Sample, taken
@@ -33,7 +30,9 @@ def merged(training: Training) -> Training:
     used = np.flatnonzero(cells.weights > 0)
     hashes = row_hashes(taken(sample.X, used))
     order = used[np.lexsort((cells.index[used], hashes))]
-    new = np.concatenate([[True], _differ(sample.X, order) | (np.diff(cells.index[order]) != 0)])
+    X = taken(sample.X, order)
+    differ = np.asarray((X[1:] != X[:-1]).sum(axis=1)).reshape(-1) > 0
+    new = np.concatenate([[True], differ | (np.diff(cells.index[order]) != 0)])
     first = order[new]
     weights = np.add.reduceat(cells.weights[order], np.flatnonzero(new))
     rows = sample.take(first)
@@ -45,12 +44,3 @@ def merged(training: Training) -> Training:
         parts=Parts(None, all_rows, None, all_rows),
         draws=None if training.draws is None else training.draws.take(first),
     )
-
-
-def _differ(X: Any, order: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Whether each row differs from the one before it in an order."""
-    before, after = taken(X, order[:-1]), taken(X, order[1:])
-    sparse = bool(sp.issparse(X))
-    if sparse:
-        return np.asarray(abs(after - before).sum(axis=1)).reshape(-1) > 0
-    return np.asarray((after != before).any(axis=1))

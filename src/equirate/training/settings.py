@@ -36,20 +36,20 @@ _LARGEST = float(np.finfo(float).max)
 class Settings:
     """The parameters of `RateClassifier` that training uses; they are explained there."""
 
-    algorithm: Any
     model: Any
-    groups: Any
-    n_rounds: int | None
-    theta_step: float | Sequence[float] | None
-    lambda_step: float | Sequence[float] | None
-    validation: float
-    two_sets: bool
-    confidence: float | None
-    confidence_method: str
-    scale: bool
-    tolerance: float
-    patience: int | None
-    verbose: bool | ProgressLine
+    algorithm: Any = "auto"
+    groups: Any = None
+    n_rounds: int | None = None
+    theta_step: float | Sequence[float] | None = None
+    lambda_step: float | Sequence[float] | None = None
+    validation: float = 0.0
+    two_sets: bool = False
+    confidence: float | None = None
+    confidence_method: str = "cross"
+    scale: bool = False
+    tolerance: float = 1e-3
+    patience: int | None = None
+    verbose: bool | ProgressLine = False
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:

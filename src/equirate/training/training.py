@@ -105,10 +105,8 @@ class Training:
         sample, parts = sample.arranged(moved, dtype), replace(parts, order=None)
         prepared = None
         if model.capabilities.fitted_before:
-            fitted = cells
-            if parts.validation is not None or parts.test is not None:
-                fitted = cells.weighing(_only(sample.examples.weights, parts.train))
-            prepared = model.prepared(sample, fitted, 0 if seed is None else seed)
+            fitted = cells.weighing(_only(sample.examples.weights, parts.train))
+            prepared = model.prepared(sample, fitted, seed or 0)
         if prepared is not None:
             sample = replace(sample, X=prepared.X)
         return cls(settings, problem, sample, cells, parts, prepared, seed, moved, draws)
@@ -163,8 +161,7 @@ class Training:
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(sense) if shown else None
         try:
             if self.linear:
-                codes = None if self.parts.validation is None else self._part_codes()[self._fitted]
-                solution = self._generated(self._fitted, levels, start, line, codes, self.mixes_on_held_out)
+                solution = self._generated(self._fitted, levels, start, line, self.parts.validation is not None)
                 return solution, solution
             solution = self.solve(self.parts.train, levels, start, line)
             chooser = solution
@@ -184,12 +181,16 @@ class Training:
     ) -> Solution:
         """Solve on some of the rows: generate columns or, if the algorithm is a game, play it."""
         if self.generates and self.referee:
-            return self._generated(slice(None), None, start, line, self._part_codes(), mix_on_held_out=True)
+            return self._generated(slice(None), None, start, line, in_parts=True)
         if self.generates:
             return self._generated(rows, levels, start, line)
         options = self._options(levels, start, line)
         if self.referee:
-            return _on_two_sets(self.problem, self.sample, self.cells, self.parts.train, self.parts.choose, options)
+            # The model is trained on one part, and the multipliers see another (Cotter et al. 2019).
+            weights = self.sample.examples.weights
+            trained, measured = _only(weights, self.parts.train), _only(weights, self.parts.choose)
+            judged = replace(self.sample, examples=replace(self.sample.examples, weights=measured))
+            return solve_on(self.problem, judged, options, cells=self.cells.weighing(measured), trained=trained)
         return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.only(rows))
 
     def _generated(
@@ -198,10 +199,9 @@ class Training:
         levels: Levels | None,
         start: Start | None,
         line: ProgressLine | None,
-        part: NDArray[np.int8] | None = None,
-        mix_on_held_out: bool = False,
+        in_parts: bool = False,
     ) -> Solution:
-        """Generate columns on some of the rows."""
+        """Generate columns on some of the rows; ``in_parts``: some of them train, and the others are held out."""
         generator = Generator(
             passes=Options(n_rounds=self.settings.n_rounds).passes(),
             watch=None if line is None else line.watch,
@@ -214,8 +214,8 @@ class Training:
             self.sample.take(rows),
             self.cells.only(rows),
             self.model(),
-            part=part,
-            mix_on_held_out=mix_on_held_out,
+            part=self.parts.codes(len(self.sample))[rows] if in_parts else None,
+            mix_on_held_out=in_parts and self.mixes_on_held_out,
             levels=(0.0,) if levels is None else levels,
         )
 
@@ -238,9 +238,6 @@ class Training:
     def _model_seed(self) -> int:
         """Seed of a model that uses random numbers."""
         return self.seed if self.seed is not None and self.settings.resolved_model.capabilities.random else 0
-
-    def _part_codes(self) -> NDArray[np.int8]:
-        return self.parts.codes(len(self.sample))
 
     def model(self) -> Any:
         """The model, with features standardised inside if the settings say so."""
@@ -268,16 +265,6 @@ class Training:
         if self.linear:
             return self._fitted
         return slice(0, len(self.sample)) if self.referee else self.parts.choose
-
-
-def _on_two_sets(
-    problem: Problem, sample: Sample, cells: Cells, train: Rows | slice, referee: Rows | slice, options: Options
-) -> Solution:
-    """The game in which the model is trained on one part and the multipliers see another (Cotter et al. 2019)."""
-    weights = sample.examples.weights
-    trained, measured = _only(weights, train), _only(weights, referee)
-    judged = replace(sample, examples=replace(sample.examples, weights=measured))
-    return solve_on(problem, judged, options, cells=cells.weighing(measured), trained=trained)
 
 
 def _only(weights: Array, rows: Rows | slice) -> Array:
