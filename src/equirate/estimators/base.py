@@ -179,14 +179,15 @@ class RateEstimator(InputChecks):
 
     def _drawn_by_place(self, X: Any, attributes: Any) -> NDArray[np.int_]:
         """Decisions of the stochastic output: the place of each row draws a member."""
-        if X.shape[0] == 1 and not self.classifier_.is_deterministic:
+        decided = self.classifier_.predict(X, attributes=attributes, random_state=self._draw_seed)
+        if len(decided) == 1 and not self.classifier_.is_deterministic:
             warnings.warn(
                 'a single row is always the first of its batch, so output="stochastic" gives every one of them the '
                 'same draw: use output="hashed", or predict in batches',
                 EquirateWarning,
                 stacklevel=3,
             )
-        return self.classifier_.predict(X, attributes=attributes, random_state=self._draw_seed)
+        return decided
 
     def _repeat(self, X: Any, shared: Peers) -> bool:
         """Whether rows repeat, in training or in X, so that the hashed output is judged by its decisions."""

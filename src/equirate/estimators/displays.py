@@ -23,7 +23,6 @@ from ..language.parity import attributes_in
 from ..reports.facts import SHOWN, RateName, RateValue, measured_rate
 from .attributes import named
 from .frontier import Frontier, pyplot
-from .inputs import two_values
 from .predictions import decided, served
 from .reporting import as_probabilities, shown_label
 
@@ -367,8 +366,8 @@ def _measured(
         raise EquirateError(f"rates must be some of {', '.join(map(repr, known))}; got {strange[0]!r}")
     labels = one_dimensional(to_numpy(y), "y")
     refuse_missing(labels, "y")
-    codes = codes_of(labels, two_values(classes, positive), "y")
-    examples = Examples.of(codes, sensitive_features, sample_weight, fallback=X)
+    codes_of(labels, tuple(classes.tolist()), "y")  # refuses labels that are no class
+    examples = Examples.of(labels == positive, sensitive_features, sample_weight, fallback=X)
     sets = [_names(by)] if by is not None else [(name,) for name in columns_of(sensitive_features)]
     if not any(sets):
         raise DataError("there are no groups to show: give sensitive_features, or by= with columns of X")
