@@ -123,7 +123,7 @@ def test_best_responses_lower_the_cost(model):
         if isinstance(model, Finite):
             costs = learner.every_sum().T @ k
             np.testing.assert_allclose(cost, costs.min(0))
-            np.testing.assert_array_equal(learner.index, costs.argmin(0))
+            np.testing.assert_array_equal(learner.snapshot(), costs.argmin(0))
 
 
 @WITH_CONSTANTS
