@@ -22,19 +22,17 @@ from numpy.typing import NDArray
 from ..data.cells import Cells
 from ..data.mapped import zeros_beside
 from ..mixtures import Source
-from .class_learner import ClassPlugInLearner
 from .class_offsets import cheapest_offsets
 from .class_oracle import ClassScoredMembers, LinearScores
-from .class_probabilities import fill_by_fold
-from .class_rules import blocks
+from .class_rules import ClassPlugInLearner
 from .contract import Choice, Learner
-from .cross_fitting import Certain, Fold
+from .cross_fitting import Certain, Fold, fill_by_fold
 from .members import Members
 from .messages import Family
 from .multinomial import Multinomial
 from .oracle_members import Fitted
 from .posterior import GivenProbabilities, Posterior
-from .rows import Rows
+from .rows import Rows, blocks
 from .side_by_side import SideBySide
 from .sklearn_classifiers import Logistic
 

@@ -20,8 +20,7 @@ from ..data.labels import MOST
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from .capabilities import Capabilities
-from .class_learner import ClassPlugInLearner, Searched
-from .class_rules import check_costs, decide, expected_costs, joint, lead
+from .class_rules import ClassPlugInLearner, Searched, check_costs, decide, expected_costs, joint, lead
 from .contract import Choice, Learner, Model
 from .members import Members, Written
 from .rows import Rows

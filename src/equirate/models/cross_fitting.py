@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.peers import Peers
 from ..data.cells import Cells
-from ..data.sample import taken
+from ..data.sample import count_rows, taken
 from ..data.splits import clusters_as_examples
 from .forests import Boosted, chances, trees_of
 from .registry import trainers_of
+from .rows import blocks
 from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Model = TypeVar("Model")
 Fold = NDArray[np.int16]
 """The fold of each row; -1 for rows that are not trained on."""
 Fill = Callable[[NDArray[Any], Array], Any]
@@ -131,7 +134,7 @@ class Trainer:
         else:
             weighed = None if weights is None else weights[train]
             model = fit_weighted(clone(self.estimator), taken(self.X, train), target[train], weighed)
-        return model, [probabilities_by_class(model, taken(self.X, test), classes, len(test)) for test in tests]
+        return model, [probabilities_by_class(model, taken(self.X, test), classes) for test in tests]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +161,32 @@ class CrossFit:
         model, probabilities = self.trainer.fit(target, self.weights, classes)
         out[self.trainer.rest] = probabilities[:, -columns:]
         return model
+
+
+def fill_by_fold(
+    fit: Callable[[Array], Model],
+    predict: Callable[[Model, Any], Array],
+    X: Any,
+    fold: Fold,
+    weights: Array,
+    shared: Peers,
+    out: Array,
+) -> Model:
+    """Fill in predictions of each row by a model without its fold, in blocks; returns the model of all rows.
+
+    That model predicts the rows in no fold, and all rows where there is one fold. ``fit`` makes a model from weights.
+    """
+    count = 1 + int(shared.range(0, int(fold.max(initial=0)))[1])
+    model = fit(weights)
+    for k in range(count):
+        fold_model = fit(np.where(fold == k, 0.0, weights)) if count > 1 else model
+        for rows in blocks(len(out)):
+            inside = np.flatnonzero(fold[rows] == k) if count > 1 else slice(None)
+            out[rows][inside] = predict(fold_model, X[rows][inside])
+    unused = np.flatnonzero(fold < 0)
+    if count > 1 and len(unused):
+        out[unused] = predict(model, X[unused])
+    return model
 
 
 def parts_of(fold: Fold) -> tuple[list[Index], Index]:
@@ -201,8 +230,7 @@ class Averaged:
 
     def predict_proba(self, X: Any) -> Array:
         """Mean of the probabilities."""
-        rows = int(X.shape[0])
-        return np.asarray(np.mean([probabilities_by_class(each, X, self.count, rows) for each in self.models], axis=0))
+        return np.asarray(np.mean([probabilities_by_class(each, X, self.count) for each in self.models], axis=0))
 
 
 def average_classifiers(models: Sequence[Any]) -> Any:
@@ -221,11 +249,12 @@ def classes_of(model: Any) -> NDArray[Any]:
     return np.asarray(getattr(model, "classes_", (0, 1)))
 
 
-def probabilities_by_class(model: Any, X: Any, classes: int, rows: int) -> Array:
+def probabilities_by_class(model: Any, X: Any, classes: int) -> Array:
     """Probabilities of the classes 0, 1, ...; 0 for classes that the classifier was not trained on.
 
     For a classifier of two classes without probabilities, the score counts as log-odds, or the prediction as certain.
     """
+    rows = count_rows(X)
     result = np.zeros((rows, classes))
     if rows:
         probabilities = np.asarray(_probabilities(model, X), dtype=float)

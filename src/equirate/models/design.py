@@ -28,7 +28,7 @@ from ..data.cells import Cells
 from ..players.surrogates import HINGE
 from .deciding import above
 from .messages import Asked, Seen
-from .rows import Batch, batches_in_order
+from .rows import BLOCK, Batch, batches_in_order, blocks
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]
@@ -44,8 +44,6 @@ _BLOCK_VALUES = 1 << 18
 _WORK = 2_000_000
 """Multiplications worth a block of their own in a compiled pass."""
 _MOST_BLOCKS = 8
-_ROWS = 65536
-"""Rows per block in numpy."""
 _PARTIAL_VALUES = 1 << 22
 """Largest number of values in the slopes of all blocks."""
 _LEAST = 1e-150
@@ -120,8 +118,8 @@ class Design:
 
     def _compiled(self, W: Weights, up: Array, down: Array, bounds: bool) -> Swept:
         """Blocks of rows in threads, each with sums and slopes of its own, which are added up in order."""
-        tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])
-        shape, (weights, training) = (len(blocks), len(tiles)), self._weights
+        tiles, cuts = _tiles(W, W.dtype), self._cuts(W.shape[1])
+        shape, (weights, training) = (len(cuts), len(tiles)), self._weights
         sums = self._empty_sums(shape)
         slope = np.zeros((*shape, len(W), LANES), float if self.wide else W.dtype)
         upper, lower = (np.zeros(sums.shape) if bounds else None for _ in range(2))
@@ -135,14 +133,14 @@ class Design:
                 bounded = (None, None) if upper is None or lower is None else (upper[k, t], lower[k, t])
                 run(*self.features, tile, *cells, *costs[t], sums[k, t], *bounded, slope[k, t], start, stop)
 
-        threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
+        threads.each(work, [(k, *cut) for k, cut in enumerate(cuts)])
         count = W.shape[1]
         bounded = None if upper is None or lower is None else (_untiled(upper, count), _untiled(lower, count))
         return Swept(Seen(_untiled(sums, count).astype(float), bounded), _untiled(slope, count))
 
     def _counted(self, W: Weights) -> Array:
-        tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])
-        sums = self._empty_sums((len(blocks), len(tiles)))
+        tiles, cuts = _tiles(W, W.dtype), self._cuts(W.shape[1])
+        sums = self._empty_sums((len(cuts), len(tiles)))
         passes = kernels.compiled()
         run = passes.count_sparse if self.sparse else passes.count_dense
 
@@ -150,7 +148,7 @@ class Design:
             for t, tile in enumerate(tiles):
                 run(*self.features, tile, self.cells.index, self._weights[0], sums[k, t], start, stop)
 
-        threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
+        threads.each(work, [(k, *cut) for k, cut in enumerate(cuts)])
         return _untiled(sums, W.shape[1]).astype(float)
 
     def _empty_sums(self, shape: tuple[int, int]) -> NDArray[Any]:
@@ -168,11 +166,11 @@ class Design:
         n = self.X.shape[0]
         values = stored_values(self.X)
         most = max(min(_MOST_BLOCKS, _PARTIAL_VALUES // (wide * (self.X.shape[1] + 1))), 2)
-        blocks = int(min(max(values * wide // _WORK, 1), most, max(n, 1)))
+        count = int(min(max(values * wide // _WORK, 1), most, max(n, 1)))
         if not self.sparse:
-            edges = np.linspace(0, n, blocks + 1).astype(int)
+            edges = np.linspace(0, n, count + 1).astype(int)
         else:  # rows with as many values
-            edges = np.searchsorted(self.X.indptr, np.linspace(0, values, blocks + 1))
+            edges = np.searchsorted(self.X.indptr, np.linspace(0, values, count + 1))
             edges[0], edges[-1] = 0, n
         return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
@@ -224,13 +222,13 @@ def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None if a score is not finite."""
     n, count = X.shape[0], W.shape[1]
     if X.dtype != W.dtype or not kernels.ready(stored_values(X) * count):
-        return _decided(X, W) if n <= _ROWS and X.dtype == W.dtype else _decided_in_blocks(X, W)
+        return _decided(X, W) if n <= BLOCK and X.dtype == W.dtype else _decided_in_blocks(X, W)
     passes, wide = kernels.compiled(), _wide(count)
     sparse = bool(sp.issparse(X))
     arrays = (X.indptr, X.indices, X.data) if sparse else (X,)
     decided = np.empty((n, wide), np.uint8)
-    blocks = max(min(n * X.shape[1] * wide // _WORK, 8 * _MOST_BLOCKS), 1)
-    edges = np.linspace(0, n, blocks + 1).astype(int)
+    cuts = max(min(n * X.shape[1] * wide // _WORK, 8 * _MOST_BLOCKS), 1)
+    edges = np.linspace(0, n, cuts + 1).astype(int)
     run, padded = passes.decide_sparse if sparse else passes.decide_dense, _padded(W, wide, W.dtype)
     threads.each(run, [(*arrays, padded, decided, int(a), int(b)) for a, b in itertools.pairwise(edges)])
     if decided.max(initial=0) > 1:
@@ -246,17 +244,17 @@ def _decided(X: Any, W: Weights) -> NDArray[np.bool_] | None:
 
 def _decided_in_blocks(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """The same for blocks of rows in parallel, in the precision that the weights were trained in."""
-    blocks, decided = _chunks(X), np.empty((X.shape[0], W.shape[1]), dtype=bool)
-    finite = np.zeros(len(blocks), dtype=bool)
+    parts, decided = blocks(X.shape[0]), np.empty((X.shape[0], W.shape[1]), dtype=bool)
+    finite = np.zeros(len(parts), dtype=bool)
 
     def work(k: int) -> None:
-        part = X[blocks[k]]
+        part = X[parts[k]]
         result = _decided(part, W) if part.dtype == W.dtype else decisions(part.astype(W.dtype), W)
         if result is not None:
-            decided[blocks[k]], finite[k] = result, True
+            decided[parts[k]], finite[k] = result, True
 
-    threads.each(work, [(k,) for k in range(len(blocks))])
-    return decided if finite.all() and len(blocks) else None
+    threads.each(work, [(k,) for k in range(len(parts))])
+    return decided if finite.all() and len(parts) else None
 
 
 def _padded(array: Weights, wide: int, dtype: Any) -> Weights:
@@ -349,12 +347,12 @@ class Standard:
         shares = weights / total if total > 0 else np.full(len(weights), 1 / number)
         sparse = sp.issparse(X)
         mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        for rows in _chunks(X):
+        for rows in blocks(X.shape[0]):
             mean += shares[rows] @ X[rows].astype(float)
         mean = shared.total(mean)
         if sparse:
             present, stored = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-            for rows in _chunks(X):
+            for rows in blocks(X.shape[0]):
                 part = X[rows].astype(float)
                 part.sum_duplicates()
                 part.eliminate_zeros()
@@ -366,10 +364,10 @@ class Standard:
             square = square + np.where(stored == number, 0.0, np.maximum(1 - present, 0.0)) * mean**2
         else:
             residual = np.zeros_like(mean)  # correction of the rounding error
-            for rows in _chunks(X):
+            for rows in blocks(X.shape[0]):
                 residual += shares[rows] @ (X[rows].astype(float) - mean)
             mean = mean + shared.total(residual)
-            for rows in _chunks(X):
+            for rows in blocks(X.shape[0]):
                 square += shares[rows] @ (X[rows].astype(float) - mean) ** 2
             square = shared.total(square)
         spread = np.sqrt(square)
@@ -419,7 +417,3 @@ class Standard:
 
     def _spread(self, like: Weights) -> Weights:
         return self.spread[:, None].astype(like.dtype)
-
-
-def _chunks(X: Any) -> list[slice]:
-    return [slice(start, start + _ROWS) for start in range(0, X.shape[0], _ROWS)]

@@ -59,4 +59,4 @@ def _predicted(
     if "random_state" in trial.get_params(deep=False):
         trial.set_params(random_state=0)
     fit_weighted(trial, taken(X, fitted), target, np.where(target == heavy, _TIMES, 1.0))
-    return probabilities_by_class(trial, taken(X, judged), 2, len(judged))
+    return probabilities_by_class(trial, taken(X, judged), 2)

@@ -22,7 +22,7 @@ from ..data.features import features
 from ..data.slices import Slice
 from ..problem.written import read_slice, slice_text
 from .contributions import Contributions, linear_contributions, tree_contributions
-from .cross_fitting import classes_of
+from .cross_fitting import classes_of, probabilities_by_class
 from .forests import Boosted, Forest, as_boosted
 from .sklearn_classifiers import Logistic
 
@@ -199,11 +199,11 @@ class Posterior:
         """Probabilities of the label and of each signature; ``examples`` hold the attributes."""
         learners = [each for each in (self.label, self.groups) if each is not None]
         X = X if all(map(takes_anything, learners)) else features(X)
-        labels, count = class_chances(self.label, X, self.n_classes), label_columns(self.n_classes)
+        labels, count = probabilities_by_class(self.label, X, self.n_classes), label_columns(self.n_classes)
         result = np.zeros((len(labels), count + len(self.signatures)))
         result[:, :count] = labels[:, -count:]
         if self.groups is not None:
-            result[:, count:] = class_chances(self.groups, X, len(self.signatures))
+            result[:, count:] = probabilities_by_class(self.groups, X, len(self.signatures))
         result[:, count:] = self.signatures.among(result[:, count:], examples)
         return result
 
@@ -312,14 +312,6 @@ def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], class
     if not len(named) or not (np.diff(named) > 0).all() or named[0] < 0 or named[-1] >= classes:
         raise FileError("the classes of a plug-in do not fit together")
     return learner
-
-
-def class_chances(learner: Any, X: Any, classes: int) -> Array:
-    """Probabilities of the classes 0, 1, ...; 0 for classes that a classifier was not trained on."""
-    probabilities = np.asarray(learner.predict_proba(X))
-    result = np.zeros((len(probabilities), classes))
-    result[:, classes_of(learner).astype(np.intp)] = probabilities
-    return result
 
 
 def log_odds_contributions(learner: Any, X: Any) -> Contributions | None:
