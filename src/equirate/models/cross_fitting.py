@@ -38,11 +38,11 @@ MANY_ROWS = 20_000
 """Rows from which on half of them train a classifier that is nearly as good as all."""
 
 
-def fold_count(rows: int, folds: int | None = None) -> int:
+def fold_count(rows: int, folds: int | None, of_few: int = FOLDS_OF_FEW_ROWS) -> int:
     """Number of folds: as set, or by the number of rows."""
     if folds is not None:
         return folds
-    return FOLDS_OF_MANY_ROWS if rows >= MANY_ROWS else FOLDS_OF_FEW_ROWS
+    return FOLDS_OF_MANY_ROWS if rows >= MANY_ROWS else of_few
 
 
 def make_folds(cells: Cells, rows: Index, count: int, seed: int) -> list[Index]:

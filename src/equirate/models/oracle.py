@@ -25,14 +25,17 @@ from ..players.steps import StepRule
 from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
 from .contract import Learner, Model, Prepared
+from .cross_fitting import fold_count
 from .members import Members
-from .oracle_pool import FitPool, OracleLearner, Pool
+from .oracle_pool import FitPool, Pool
 from .plug_in import fits_closely, takes_missing
 from .rows import Rows
 from .weighted_fit import weight_parameter
 
 FITS = 8
 """Default number of fits of an oracle."""
+FOLDS = 3
+"""Number of folds of few rows, by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,21 +79,6 @@ class Oracle(Model):
             missing_values=takes_missing(self.estimator),
             max_categories=most_categories(self.estimator),
         )
-
-    def crossed_folds(self, rows: int) -> int:
-        """Folds of the cross-fitting.
-
-        Parameters
-        ----------
-        rows
-            Rows to train on.
-
-        Returns
-        -------
-        int
-            Number of folds.
-        """
-        return (2 if rows >= 20_000 else 3) if self.folds is None else self.folds
 
     @property
     def title(self) -> str:
@@ -137,8 +125,8 @@ class Oracle(Model):
         Learner
             The classifiers that were fitted so far.
         """
-        pool = Pool(self.estimator, self.fits, rows.X, rows.trained, self.folds or 1, 0)
-        return OracleLearner(pool, rows, np.arange(len(rows)), count)
+        pool = self._pool(rows.X, rows.trained, self.folds or 1, 0)
+        return pool.learner(rows, np.arange(len(rows)), count, remembered=False)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
         """Let the game have numbers of rows in the place of features, and judge rows by fits without them.
@@ -159,15 +147,15 @@ class Oracle(Model):
         """
         if not self.capabilities.fitted_before:
             return None
-        pool = self._cross_fitted(sample, cells, self.crossed_folds(int((cells.weights > 0).sum())), seed)
+        folds = fold_count(int((cells.weights > 0).sum()), self.folds, of_few=FOLDS)
+        pool = self._pool(sample.X, cells, folds, seed)
+        pool.estimate(sample, seed)
         numbers = np.arange(len(sample), dtype=float)[:, None]
         return Prepared(RowOracle(pool), numbers, _served)
 
-    def _cross_fitted(self, sample: Sample, cells: Cells, folds: int, seed: int) -> FitPool:
-        """The pool of a game on row numbers."""
-        pool = Pool(self.estimator, self.fits, sample.X, cells, folds, seed)
-        pool.estimate(sample, seed)
-        return pool
+    def _pool(self, X: Any, cells: Cells, folds: int, seed: int) -> FitPool:
+        """The fits on a table."""
+        return Pool(self.estimator, self.fits, X, cells, folds, seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +171,7 @@ class RowOracle(Model):
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Find the rows by their numbers."""
-        return self.pool.learner(rows, np.asarray(rows.X)[:, 0].astype(np.intp), count)
+        return self.pool.learner(rows, np.asarray(rows.X)[:, 0].astype(np.intp), count, remembered=True)
 
 
 def _served(members: Any) -> Members:

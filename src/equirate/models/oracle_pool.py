@@ -49,16 +49,27 @@ class FitPool:
 
     def may_fit(self, costs: Array) -> bool:
         """Whether to fit to costs per cell: if fits are left, and the costs have a new direction, which is kept."""
-        size = float(np.linalg.norm(costs))
-        direction = costs / size if size else costs
-        if self.fits >= self.max_fits or any(float(direction @ known) >= _SAME for known in self.directions):
-            return False
-        self.directions.append(direction)
-        return True
+        return self.fits < self.max_fits and add_direction(costs, self.directions, _SAME)
 
-    def learner(self, rows: Rows, numbers: NDArray[np.intp], count: int) -> Learner:
-        """Answers on rows that have these numbers in the table, measured by out-of-fold scores."""
+    def estimate(self, sample: Sample, seed: int) -> None:
+        """Estimate probabilities for answers that need no fit, where the classifier has them."""
+
+    def learner(self, rows: Rows, numbers: NDArray[np.intp], count: int, remembered: bool) -> Learner:
+        """Answers on rows that have these numbers in the table.
+
+        Where scores are ``remembered``, rows are measured by out-of-fold scores, and have numbers instead of features.
+        """
         raise NotImplementedError
+
+
+def add_direction(costs: Array, directions: list[Array], same: float) -> bool:
+    """Add the direction of costs to those known, unless its cosine with one of them is at least ``same``."""
+    size = float(np.linalg.norm(costs))
+    direction = costs / size if size else costs
+    if any(float(direction @ known) >= same for known in directions):
+        return False
+    directions.append(direction)
+    return True
 
 
 class Pool(FitPool):
@@ -74,9 +85,10 @@ class Pool(FitPool):
         if type(self.trainer) is Trainer:  # trainers of boosting libraries use the weights
             check_weights(estimator, self.X, trained, self.rows)
 
-    def learner(self, rows: Rows, numbers: NDArray[np.intp], count: int) -> Learner:
-        """Answers from everything that was fitted."""
-        return PoolLearner(self, rows, numbers, count)
+    def learner(self, rows: Rows, numbers: NDArray[np.intp], count: int, remembered: bool) -> Learner:
+        """Answers from everything that was fitted or, where scores are not remembered, new fits."""
+        kind = PoolLearner if remembered else OracleLearner
+        return kind(self, rows, numbers, count)
 
     def estimate(self, sample: Sample, seed: int) -> None:
         """Estimate probabilities of label and groups for the plug-in rule, where the classifier has them."""
@@ -165,11 +177,10 @@ class PoolLearner(OracleLearner):
         self.candidates: list[Cut] = []
         self.known = self.given = 0
         self.answered: list[set[int]] = [set() for _ in range(count)]
+        self._begin()
 
     def answer(self, asked: Asked) -> Seen:
         """The cheapest classifier of the pool; if that was an earlier answer, of the pool and one more fit."""
-        if not self.candidates:
-            self._begin()
         index = [self._answer(c, costs) for c, costs in enumerate(asked.costs.T)]
         self.now = [self.candidates[k] for k in index]
         return Seen(self.measured[:, index])
@@ -184,8 +195,6 @@ class PoolLearner(OracleLearner):
 
     def families(self) -> list[Family]:
         """Everything that was fitted, with its thresholds."""
-        if not self.candidates:
-            self._begin()
         self.given = len(self.candidates)
         return [Family(self.measured, Source.LABELS, list(self.candidates))]
 
