@@ -62,14 +62,6 @@ def _folds(of: NDArray[Any], count: int, seed: int) -> list[Index]:
     return [np.sort(order[k::count]) for k in range(count)]
 
 
-@dataclass(frozen=True, eq=False)
-class CrossFitted:
-    """Out-of-fold probabilities (rows, classes), and the classifiers, one for each fold."""
-
-    chances: Array
-    models: tuple[Any, ...]
-
-
 class Trainer:
     """Trains clones of a classifier on one table, on all rows or without a fold."""
 
@@ -86,48 +78,46 @@ class Trainer:
     def __init__(self, estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> None:
         self.estimator, self.X, self.folds = estimator, X, list(folds)
         self.rest = np.zeros(0, dtype=np.intp) if rest is None else rest
-        self.rows = np.sort(np.concatenate(self.folds))
 
     def for_groups(self, estimator: Any) -> Trainer:
         """A trainer for another classifier on the same rows."""
         return Trainer.of(estimator, self.X, self.folds, self.rest)
 
-    def without(self, fold: int) -> Index:
-        """The rows of all folds but one."""
-        return np.sort(np.concatenate([part for k, part in enumerate(self.folds) if k != fold]))
+    def rows_without(self, fold: int | None) -> tuple[Index, list[Index]]:
+        """Rows to train on without a fold, or on all folds, and the parts of the rows to predict: others, the rest.
 
-    def cross_fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> CrossFitted:
-        """Train without each fold; ``target`` has whole numbers below ``classes``, one for each row of the table.
+        A single fold is trained on as it is.
+        """
+        used = [part for k, part in enumerate(self.folds) if k != fold] or self.folds
+        return np.sort(np.concatenate(used)), [self.rest] if fold is None else [self.folds[fold], self.rest]
 
-        Probabilities of the rows of ``rest`` are means over the classifiers.
+    def cross_fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> tuple[Array, list[Any]]:
+        """Train without each fold; returns out-of-fold probabilities (rows, classes), and the classifiers.
+
+        ``target`` has whole numbers below ``classes``, one for each row of the table. Probabilities of the rows of
+        ``rest`` are means over the classifiers.
         """
         probabilities = np.zeros((len(target), classes))
         models = []
         for k, fold in enumerate(self.folds):
-            train = self.without(k) if len(self.folds) > 1 else fold
-            model, predictions = self._train(target, weights, classes, k, train, [fold, self.rest])
-            probabilities[fold] = predictions[0]
-            probabilities[self.rest] += predictions[1] / len(self.folds)
+            model, (of_fold, of_rest) = self._train(target, weights, classes, k)
+            probabilities[fold] = of_fold
+            probabilities[self.rest] += of_rest / len(self.folds)
             models.append(model)
-        return CrossFitted(probabilities, tuple(models))
+        return probabilities, models
 
     def fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> tuple[Any, Array]:
         """Train on the rows of all folds; return the classifier, and its probabilities for the rows of ``rest``."""
-        model, predictions = self._train(target, weights, classes, None, self.rows, [self.rest])
-        return model, predictions[0]
+        model, (of_rest,) = self._train(target, weights, classes, None)
+        return model, of_rest
 
     def _train(
-        self,
-        target: NDArray[Any],
-        weights: Array | None,
-        classes: int,
-        fold: int | None,
-        train: Index,
-        tests: Sequence[Index],
+        self, target: NDArray[Any], weights: Array | None, classes: int, fold: int | None
     ) -> tuple[Any, list[Array]]:
-        """Train on some rows; return the classifier and its probabilities for others. ``fold`` is the fold left out."""
+        """Train without a fold, or on all; return the classifier and its probabilities for parts (`rows_without`)."""
         from sklearn.base import clone  # takes a second: only where it is used
 
+        train, tests = self.rows_without(fold)
         present = np.unique(target[train])
         if len(present) == 1:
             model: Any = Certain(present)
@@ -152,12 +142,12 @@ class CrossFit:
         """The probabilities of the classes of ``target`` into ``out``; a single column is for class 1 of two."""
         columns, target = out.shape[1], target.astype(np.intp)
         classes = max(columns, 2)
-        crossed = self.trainer.cross_fit(target, self.weights, classes)
-        out[:] = crossed.chances[:, -columns:]
-        if len(self.trainer.folds) == 1:
-            return crossed.models[0]
-        if self.average_trees and all(isinstance(model, Boosted) for model in crossed.models):
-            return average_classifiers(crossed.models)
+        probabilities, models = self.trainer.cross_fit(target, self.weights, classes)
+        out[:] = probabilities[:, -columns:]
+        if len(models) == 1:
+            return models[0]
+        if self.average_trees and all(isinstance(model, Boosted) for model in models):
+            return average_classifiers(models)
         model, probabilities = self.trainer.fit(target, self.weights, classes)
         out[self.trainer.rest] = probabilities[:, -columns:]
         return model

@@ -108,8 +108,8 @@ class Pool(FitPool):
         if not saves or (cost <= 0).all():
             fitted = _constant(saves, len(cost))
         else:
-            crossed = self.trainer.cross_fit((cost < 0).astype(np.intp), size * (used / size.sum()), 2)
-            fitted = Fitted(average_classifiers(crossed.models), log_odds_of(crossed.chances[:, 1]))
+            probabilities, models = self.trainer.cross_fit((cost < 0).astype(np.intp), size * (used / size.sum()), 2)
+            fitted = Fitted(average_classifiers(models), log_odds_of(probabilities[:, 1]))
         self.fitted.append(fitted)
         return fitted
 
