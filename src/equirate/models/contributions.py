@@ -8,8 +8,7 @@ below, which is attributed to the feature that is split.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Contributions:
+class Contributions(NamedTuple):
     """Parts of the scores of members: ``base + groups + features.sum(axis=2)`` is the score.
 
     Attributes
@@ -57,16 +55,15 @@ class Contributions:
     def picked(self, members: NDArray[np.intp]) -> Contributions:
         """Of one member for each row."""
         rows = np.arange(len(members))
-        return Contributions(*(part[rows, members][:, None] for part in (self.base, self.features, self.groups)))
+        return Contributions(*(part[rows, members][:, None] for part in self))
 
     def in_order(self, order: NDArray[Any]) -> Contributions:
         """The members in another order, or some of them."""
-        return Contributions(*(part[:, order] for part in (self.base, self.features, self.groups)))
+        return Contributions(*(part[:, order] for part in self))
 
     def mean(self, weights: Array) -> Contributions:
         """Of the weighted mean of the scores."""
-        parts = (self.base, self.features, self.groups)
-        return Contributions(*(np.einsum("rm...,m->r...", part, weights)[:, None] for part in parts))
+        return Contributions(*(np.einsum("rm...,m->r...", part, weights)[:, None] for part in self))
 
     def merged(self, parts: Sequence[slice]) -> Contributions:
         """Sum the contributions of groups of features."""
@@ -76,8 +73,7 @@ class Contributions:
     @staticmethod
     def beside(parts: Sequence[Contributions]) -> Contributions:
         """Those of several members, side by side."""
-        names = ("base", "features", "groups")
-        return Contributions(*(np.concatenate([getattr(each, name) for each in parts], axis=1) for name in names))
+        return Contributions(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
 
 def linear_contributions(X: Any, W: NDArray[Any]) -> Contributions:
