@@ -204,7 +204,8 @@ def test_first_parameters_come_from_the_seeds():
 def test_averaged_parameters():
     learner = bound(Linear(spread=1.0))
     first = learner.snapshot()
-    learner.descend(rng.normal(size=first.shape), np.full(COUNT, 0.1))
+    learner.slope = rng.normal(size=first.shape)
+    learner.advance(np.full(COUNT, 0.1))
     both = [first, learner.snapshot()]
     averaged = learner.average(both, [(0, 1), (1, 2)], np.array([0.25, 0.75]))
     np.testing.assert_allclose(averaged.W[:, 0], 0.25 * both[0][:, 1] + 0.75 * both[1][:, 2])

@@ -195,12 +195,7 @@ class LinearLearner(Learner):
         """One step against the last pass's slope, one projection."""
         if self.slope is None:
             raise AlgorithmError("advance comes after an answer that was asked to descend")
-        self.descend(self.slope, rate)
-
-    def descend(self, slope: NDArray[Any], rate: Array) -> None:
-        """One step against a slope with respect to weights for the features as given."""
-        if self.standard is not None:
-            slope = self.standard.slope(slope)
+        slope = self.slope if self.standard is None else self.standard.slope(self.slope)
         if self.setting.penalty:
             slope[:-1] += self.setting.penalty * self.W[:-1]
         if not self.setting.intercept:

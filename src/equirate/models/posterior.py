@@ -97,11 +97,9 @@ class Signatures:
 
     def of_cells(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Position of the coefficient of each cell (label 0 first), and the signature of each cell."""
-        place = {row.tobytes(): k for k, row in enumerate(self.bits)}
-        codes = [place.get(row.tobytes(), -1) for row in _bits(cells, self.slices, self.baselines, self.depth)]
-        if min(codes, default=0) < 0:
+        of = _places(self.bits, _bits(cells, self.slices, self.baselines, self.depth))
+        if of.min(initial=0) < 0:
             raise DataError("there are combinations of groups here that the plug-in was not trained on")
-        of = np.array(codes, dtype=np.intp)
         return cells.labels.astype(np.intp) * len(self) + of, of
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -129,10 +127,7 @@ class Signatures:
             examples.mask(part) if isinstance(part, Slice) else examples.baseline(part).astype(bool)
             for part in (names[k] for k in self.looked_up)
         ]
-        rows = _packed(np.stack(masks, axis=1))
-        place = {row.tobytes(): k for k, row in enumerate(_packed(kinds))}
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        kind = np.array([place.get(row.tobytes(), -1) for row in distinct], dtype=np.intp)[inverse.reshape(-1)]
+        kind = _places(kinds, np.stack(masks, axis=1))
         possible = np.concatenate([which.reshape(-1) == np.arange(len(kinds))[:, None], np.zeros((1, len(self)), bool)])
         allowed = possible[kind]
         result = np.where(allowed, chances, 0.0)
@@ -148,8 +143,11 @@ def _bits(cells: Cells, slices: Sequence[Slice], baselines: Sequence[str], depth
     return np.stack(columns, axis=1).astype(bool) if columns else np.zeros((len(cells), 0), dtype=bool)
 
 
-def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(np.packbits(bits, axis=1))
+def _places(distinct: NDArray[np.bool_], bits: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Place of each row of bits among distinct ones; -1 for a row that is not there."""
+    place = {row.tobytes(): k for k, row in enumerate(np.packbits(distinct, axis=1))}
+    rows, inverse = np.unique(np.packbits(bits, axis=1), axis=0, return_inverse=True)
+    return np.array([place.get(row.tobytes(), -1) for row in rows], dtype=np.intp)[inverse.reshape(-1)]
 
 
 def label_columns(n_classes: int) -> int:
