@@ -322,7 +322,7 @@ class Prepared:
 
     model: Model
     X: Any
-    serve: Callable[[Members], Members]
+    serve: Callable[[Any], Members]
     out_of_fold: bool = True
 
 

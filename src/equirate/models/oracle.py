@@ -26,7 +26,7 @@ from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
 from .contract import Learner, Model, Prepared
 from .cross_fitting import fold_count
-from .members import Members
+from .oracle_members import FittedMembers
 from .oracle_pool import FitPool, Pool
 from .plug_in import fits_closely, takes_missing
 from .rows import Rows
@@ -151,7 +151,7 @@ class Oracle(Model):
         pool = self._pool(sample.X, cells, folds, seed)
         pool.estimate(sample, seed)
         numbers = np.arange(len(sample), dtype=float)[:, None]
-        return Prepared(RowOracle(pool), numbers, _served)
+        return Prepared(RowOracle(pool), numbers, FittedMembers.served)
 
     def _pool(self, X: Any, cells: Cells, folds: int, seed: int) -> FitPool:
         """The fits on a table."""
@@ -172,9 +172,3 @@ class RowOracle(Model):
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Find the rows by their numbers."""
         return self.pool.learner(rows, np.asarray(rows.X)[:, 0].astype(np.intp), count, remembered=True)
-
-
-def _served(members: Any) -> Members:
-    """The classifiers of a game on row numbers, as classifiers that score features."""
-    result: Members = members.served()
-    return result

@@ -1,11 +1,13 @@
 """The pool of an oracle: classifiers that were fitted to costs, thresholds on their scores, and answers from them.
 
 `OracleLearner` fits for every answer; `PoolLearner`, of estimators, chooses from all that was fitted so far. The
-module's docstring of `oracle` says when it fits again.
+module's docstring of `oracle` says when it fits again. A classifier that ignores ``sample_weight`` cannot minimise
+costs: `check_weights` warns of it.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,26 +15,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.errors import EquirateWarning
 from ..data.arrays import to_numpy
 from ..data.cells import Cells
-from ..data.sample import Sample
+from ..data.sample import Sample, taken
 from ..mixtures import Source
 from .contract import Array, Choice, Learner
-from .cross_fitting import Trainer, average_classifiers, make_folds
+from .cross_fitting import Trainer, average_classifiers, make_folds, probabilities_by_class
 from .members import Members
 from .messages import Asked, Family, Seen
-from .oracle_checks import check_weights
 from .oracle_members import Fitted, PlugInRule, ScoredMembers, log_odds_of
 from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected
 from .posterior import Posterior, Signatures
 from .registry import trainers_of
 from .rows import Rows
 from .sklearn_classifiers import Always
+from .weighted_fit import fit_weighted
 
 CUTS = 16
 """Thresholds on the score of each fit that are in the pool, in addition to its own."""
 _SAME = 1 - 1e-6
 """Cosine from which on two cost vectors are treated as the same."""
+_CHECKED, _FEWEST = 200, 4
+"""Largest number of rows of each label that are used, and the smallest number with which the check is made."""
+_TIMES = 50.0
+"""Weight of one label relative to the other."""
 
 
 class FitPool:
@@ -117,6 +124,43 @@ class Pool(FitPool):
 def _constant(answer: bool, rows: int) -> Fitted:
     """The same answer for everybody."""
     return Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0))
+
+
+def check_weights(estimator: Any, X: Any, trained: Cells, rows: NDArray[np.intp]) -> None:
+    """Warn of a classifier whose predictions do not depend on the weights: it cannot minimise costs."""
+    from sklearn.base import clone  # takes a second: only where it is used
+
+    labels = trained.labels[trained.index]
+    parts = [rows[labels[rows] == label][: 2 * _CHECKED] for label in (0, 1)]
+    if min(map(len, parts)) < _FEWEST:
+        return
+    fitted = np.sort(np.concatenate([part[::2] for part in parts]))
+    judged = np.sort(np.concatenate([part[1::2] for part in parts]))
+    target = labels[fitted].astype(np.intp)
+
+    def predicted(heavy: int) -> Array:
+        trial = clone(estimator)
+        if "random_state" in trial.get_params(deep=False):
+            trial.set_params(random_state=0)
+        fit_weighted(trial, taken(X, fitted), target, np.where(target == heavy, _TIMES, 1.0))
+        return probabilities_by_class(trial, taken(X, judged), 2)
+
+    light, heavy = (predicted(label) for label in (0, 1))
+    if not np.array_equal(light, heavy):
+        return
+    decided = light[:, 1] > 0.5
+    name = type(estimator).__name__
+    if decided.all() or not decided.any():
+        text = (
+            f"{name} predicts {int(decided[0])} for everybody, whichever label weighs more: as an oracle it has "
+            "nothing to offer; choose one that distinguishes rows, or fewer constraints on how it may"
+        )
+    else:
+        text = (
+            f"{name} takes sample_weight and ignores it: its answers do not depend on the constraints. Choose another "
+            "classifier, or use it as a plug-in (equirate.models.PlugIn), which needs no weights"
+        )
+    warnings.warn(text, EquirateWarning, stacklevel=2)
 
 
 Cut = tuple[Fitted, float]
