@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import FileError
 from .._core.rules import ArrayOf, Fields, Whole
 from ..data.cells import Cells
+from ..data.features import is_sparse
 from ..data.labels import MOST
 from ..mixtures import Source
 from .class_offsets import ROWS, cheapest_offsets, offset_grid
@@ -86,7 +86,7 @@ class ClassPlugInMembers(PosteriorMembers):
 
     def _by_block(self, X: Any, attributes: Any, function: Callable[[Array], NDArray[Any]]) -> NDArray[Any]:
         """Apply a function to the probabilities of label and signature, in blocks of rows."""
-        array = isinstance(X, np.ndarray) or bool(sp.issparse(X))
+        array = isinstance(X, np.ndarray) or is_sparse(X)
         parts = blocks(X.shape[0]) if array and not self.needs_attributes else []
         if len(parts) > 1:
             return np.concatenate([self._by_block(X[rows], None, function) for rows in parts])

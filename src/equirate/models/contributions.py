@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.features import dense
+
 if TYPE_CHECKING:
     from .forests import Forest
 
@@ -78,9 +80,8 @@ class Contributions(NamedTuple):
 
 def linear_contributions(X: Any, W: NDArray[Any]) -> Contributions:
     """Of linear scores: each feature times its weight; the intercepts are the last row of W."""
-    rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
     V = W.astype(float)
-    features = rows.astype(W.dtype).astype(float)[:, None, :] * V[:-1].T
+    features = dense(X).astype(W.dtype).astype(float)[:, None, :] * V[:-1].T
     return Contributions.of(V[-1], features)
 
 

@@ -25,6 +25,7 @@ from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES
 from .._core.peers import Peers
 from ..data.cells import Cells
+from ..data.features import is_sparse
 from ..players.surrogates import HINGE
 from .deciding import above
 from .messages import Asked, Seen
@@ -73,7 +74,7 @@ class Design:
         if merged is not None:
             X, self.cells, self.trained = merged
         self.X = X
-        self.sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
+        self.sparse = is_sparse(X)
         self.features = (X.indptr, X.indices, X.data) if self.sparse else (X,)
         self._known_cuts: dict[int, list[tuple[int, int]]] = {}
         self._known_blocks: dict[int, list[Batch]] = {}
@@ -190,14 +191,12 @@ class Design:
 
 def stored_values(X: Any) -> int:
     """Numbers that a pass over the features reads."""
-    sparse = bool(sp.issparse(X))
-    return int(X.nnz if sparse else X.size)
+    return int(X.nnz if is_sparse(X) else X.size)
 
 
 def stored_bytes(X: Any) -> int:
     """Memory that features take."""
-    sparse = bool(sp.issparse(X))
-    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse else X.nbytes)
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes)
 
 
 def _wide(count: int) -> int:
@@ -224,7 +223,7 @@ def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     if X.dtype != W.dtype or not kernels.ready(stored_values(X) * count):
         return _decided(X, W) if n <= BLOCK and X.dtype == W.dtype else _decided_in_blocks(X, W)
     passes, wide = kernels.compiled(), _wide(count)
-    sparse = bool(sp.issparse(X))
+    sparse = is_sparse(X)
     arrays = (X.indptr, X.indices, X.data) if sparse else (X,)
     decided = np.empty((n, wide), np.uint8)
     cuts = max(min(n * X.shape[1] * wide // _WORK, 8 * _MOST_BLOCKS), 1)
@@ -283,8 +282,7 @@ def _untiled(parts: NDArray[Any], count: int) -> NDArray[Any]:
 
 def _leaner(X: Any, compiled: bool) -> Any:
     """Features in the format of the passes: CSR if most values are zero and a compiled pass uses that."""
-    sparse = bool(sp.issparse(X))
-    if not sparse and compiled and X.size and np.count_nonzero(X) <= SPARSE * X.size:
+    if not is_sparse(X) and compiled and X.size and np.count_nonzero(X) <= SPARSE * X.size:
         return sp.csr_array(X)
     return X
 
@@ -295,7 +293,7 @@ def _merge(X: Any, cells: Cells, trained: Cells) -> tuple[Any, Cells, Cells] | N
     A hash finds candidates; only rows that are then seen to be equal are merged.
     """
     n = X.shape[0]
-    dense = not sp.issparse(X)
+    dense = not is_sparse(X)
     if n < 2 or (dense and X.size > MERGE_LIMIT):
         return None
     sample = np.random.default_rng(0).permutation(n)[:2000]
@@ -345,7 +343,7 @@ class Standard:
         """
         total, number = shared.total(np.array([weights.sum(), len(weights)], dtype=float))
         shares = weights / total if total > 0 else np.full(len(weights), 1 / number)
-        sparse = sp.issparse(X)
+        sparse = is_sparse(X)
         mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         for rows in blocks(X.shape[0]):
             mean += shares[rows] @ X[rows].astype(float)
@@ -389,8 +387,7 @@ class Standard:
 
     def features(self, X: Any) -> Any:
         """Standardised features; sparse ones are scaled but not shifted, to stay sparse."""
-        sparse = bool(sp.issparse(X))
-        if sparse:
+        if is_sparse(X):
             return sp.csr_array(X @ sp.diags_array(1 / self.spread)).astype(X.dtype)
         return ((X - self.mean) / self.spread).astype(X.dtype)
 

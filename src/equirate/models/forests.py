@@ -20,6 +20,7 @@ from scipy.special import expit, softmax
 from .._core import kernels, threads
 from .._core.errors import DataError, FileError
 from .._core.rules import ArrayOf, Rule
+from ..data.features import dense
 from .contributions import node_means
 
 Array = NDArray[np.float64]
@@ -229,7 +230,7 @@ class Forest:
 
     def checked_features(self, X: Any) -> Array:
         """Features as a dense array of the right width."""
-        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        X = dense(X)
         if X.ndim != 2 or X.shape[1] != self.width:
             raise DataError(f"X has shape {X.shape}, but the trees were trained on {self.width} features")
         if self.single:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import kernels
@@ -18,7 +17,7 @@ from .._core.cached import cached_property
 from .._core.errors import AlgorithmError
 from .._core.seeds import stream
 from .._core.threads import undisturbed
-from ..data.features import checked_features, features
+from ..data.features import checked_features, dense, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
 from .capabilities import Capabilities
@@ -256,8 +255,7 @@ class LinearLearner(Learner):
     @property
     def _only_feature(self) -> NDArray[Any]:
         """Values of the only feature."""
-        sparse = bool(sp.issparse(self.X))
-        return np.asarray(self.X.toarray() if sparse else self.X)[:, 0]
+        return dense(self.X)[:, 0]
 
     def every_sum(self) -> Array | None:
         """With one feature: both signs with every threshold. Processes that share the rows count them once."""

@@ -18,13 +18,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from .._core import threads
 from .._core.peers import ALONE, Peers
+from ..data.features import is_sparse
 from .cross_fitting import Certain
 from .rows import blocks
 from .sklearn_classifiers import Logistic
@@ -106,7 +106,7 @@ class _Regression:
         self.setting, self.X, self.target, self.weights, self.shared = setting, X, target, weights, shared
         self.shares = shares
         self.present, self.totals, self.total = present, totals, float(totals.sum())
-        self.width, self.sparse = int(X.shape[1]), bool(sp.issparse(X))
+        self.width, self.sparse = int(X.shape[1]), is_sparse(X)
         # Of two classes, each has half of the coefficients that one of them would have alone.
         self.ridge = setting.penalty / self.total * (2.0 if len(present) == 2 else 1.0)
         self.place = np.zeros(int(present[-1]) + 1, dtype=np.intp)
