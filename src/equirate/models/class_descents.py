@@ -127,16 +127,13 @@ class DescendingLearner(ClassPlugInLearner):
             rules.append((self.fitted[-1], np.zeros(self.n_classes)))
         if self.fitted:
             price = self.searched.price(self._by_answer(costs)[:, :, 0])
-            rules += [(each, self._searched_offsets(each, price)) for each in self.fitted]
+            for each in self.fitted:
+                own = np.ascontiguousarray(each.scores[self.numbers][self.searched.rows])
+                scores = np.concatenate(self.rows.trained.shared.gather(own))  # of all processes
+                rules.append((each, cheapest_offsets(-scores, price)))
             families.append(Family(answer_counts(rules, self.numbers, self.rows.cells), Source.REFINED, rules))
         self.known += [family.sums for family in families]
         return families
-
-    def _searched_offsets(self, fitted: Fitted, price: Array) -> Array:
-        """The cheapest offsets on the rows that are searched, of all processes."""
-        own = fitted.scores[self.numbers][self.searched.rows]
-        scores = np.concatenate(self.rows.trained.shared.gather(np.ascontiguousarray(own)))
-        return cheapest_offsets(-scores, price)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Rules beside regressions, where there are any."""

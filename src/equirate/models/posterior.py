@@ -24,6 +24,7 @@ from ..problem.written import read_slice, slice_text
 from .contributions import Contributions, linear_contributions, tree_contributions
 from .cross_fitting import classes_of, probabilities_by_class
 from .forests import Boosted, Forest, as_boosted
+from .members import named_inside
 from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
@@ -230,7 +231,7 @@ class Posterior:
         classes: int = settings.get("classes", 2)
         signatures = _read_signatures(settings, arrays, classes)
         learners = []
-        unread = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
+        unread = named_inside(arrays, "learner.")
         for name, number in (("label", classes), ("groups", len(signatures))):
             inner = {k.removeprefix(f"{name}."): unread.pop(k) for k in [*unread] if k.startswith(f"{name}.")}
             learners.append(cls._read_learner(name, settings, inner, number))
