@@ -181,7 +181,7 @@ def _is_nan(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value))
 
 
-def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None) -> Trainer | None:
+def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index) -> Trainer | None:
     """A trainer that shares bins, if the trees of the classifier can be read as arrays; otherwise None."""
     library_and_settings = library_of(estimator)
     if library_and_settings is None:
@@ -229,7 +229,7 @@ class BinnedTrainer(Trainer):
         settings: Settings,
         X: Any,
         folds: Sequence[Index],
-        rest: Index | None,
+        rest: Index,
         in_folds: Settings,
     ) -> None:
         super().__init__(None, X, folds, rest)

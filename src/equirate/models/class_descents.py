@@ -117,16 +117,16 @@ class DescendingLearner(ClassPlugInLearner):
     def respond(self, costs: Array) -> list[Family]:
         """Answers of the plug-in rules and, once they gain nothing at the first costs, of regressions to them."""
         families = super().respond(costs)
-        first = costs[:, 0]
+        first, answers = costs[:, 0], self._by_answer(costs)[:, :, 0]
         least = min((float((first @ sums).min()) for sums in self.known), default=np.inf)
         stalled = float((first @ families[0].sums).min()) >= least - _GAIN
         rules = []
-        new = stalled and len(self.fitted) < FITS and first.any()
-        if new and add_direction(first, self.directions, _SAME):
-            self.fitted.append(self.descents.fit(self._by_answer(costs)[:, :, 0].T, self.rows.trained, self.numbers))
+        may_fit = stalled and len(self.fitted) < FITS and first.any()
+        if may_fit and add_direction(first, self.directions, _SAME):
+            self.fitted.append(self.descents.fit(answers.T, self.rows.trained, self.numbers))
             rules.append((self.fitted[-1], np.zeros(self.n_classes)))
         if self.fitted:
-            price = self.searched.price(self._by_answer(costs)[:, :, 0])
+            price = self.searched.price(answers)
             for each in self.fitted:
                 own = np.ascontiguousarray(each.scores[self.numbers][self.searched.rows])
                 scores = np.concatenate(self.rows.trained.shared.gather(own))  # of all processes

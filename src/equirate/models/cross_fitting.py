@@ -66,7 +66,7 @@ class Trainer:
     """Trains clones of a classifier on one table, on all rows or without a fold."""
 
     @staticmethod
-    def of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> Trainer:
+    def of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index) -> Trainer:
         """The trainer for a classifier: a boosting library's own where it has one, so that features are binned once.
 
         ``folds`` are parts of the rows that are trained on; ``rest`` are rows that nothing is ever trained on.
@@ -75,9 +75,8 @@ class Trainer:
         trainer: Trainer | None = None if trainers is None else trainers.trainer_of(estimator, X, folds, rest)
         return Trainer(estimator, X, folds, rest) if trainer is None else trainer
 
-    def __init__(self, estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> None:
-        self.estimator, self.X, self.folds = estimator, X, list(folds)
-        self.rest = np.zeros(0, dtype=np.intp) if rest is None else rest
+    def __init__(self, estimator: Any, X: Any, folds: Sequence[Index], rest: Index) -> None:
+        self.estimator, self.X, self.folds, self.rest = estimator, X, list(folds), rest
 
     def for_groups(self, estimator: Any) -> Trainer:
         """A trainer for another classifier on the same rows."""
