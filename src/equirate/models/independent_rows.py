@@ -67,10 +67,6 @@ class IndependentRows(FittedLinear):
         (counts,) = shared.add(counts)
         return cls(weights, counts, sample.names)
 
-    def families(self) -> list[Family]:
-        """None: they depend on the costs."""
-        return []
-
     def respond(self, costs: Array) -> list[Family]:
         """For each of the costs (cells, answers), the distinct rows sorted by the gain from predicting 1."""
         size = np.maximum(self.counts.sum(axis=0), 1e-300)
