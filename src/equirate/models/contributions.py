@@ -107,17 +107,6 @@ def tree_contributions(forest: Forest, X: Any) -> tuple[Array, Array]:
     contributions = np.zeros((len(features), len(base), forest.width))
     for root, column in zip(forest.roots.tolist(), forest.column.tolist(), strict=True):
         base[column] += forest.value[root]
-        ways = [(root, np.arange(len(features)))]
-        while ways:
-            node, rows = ways.pop()
-            if forest.left[node] == node:
-                continue
-            goes_left = forest.goes_left(columns, node, rows)
-            for child, below in (
-                (int(forest.left[node]), rows[goes_left]),
-                (int(forest.right[node]), rows[~goes_left]),
-            ):
-                if len(below):
-                    contributions[below, column, forest.feature[node]] += forest.value[child] - forest.value[node]
-                    ways.append((child, below))
+        for parent, node, rows in forest.visits(columns, root):
+            contributions[rows, column, forest.feature[parent]] += forest.value[node] - forest.value[parent]
     return base, contributions
