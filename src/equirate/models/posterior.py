@@ -117,7 +117,8 @@ class Signatures:
             raise DataError("this classifier looks groups up: give attributes (sensitive_features) when predicting")
         kinds, which = np.unique(self.bits[:, self.looked_up], axis=0, return_inverse=True)
         names = [*self.slices, *self.baselines]
-        needed = [names[k].attributes if isinstance(names[k], Slice) else {names[k]} for k in self.looked_up]
+        parts = [names[k] for k in self.looked_up]
+        needed = [part.attributes if isinstance(part, Slice) else {part} for part in parts]
         missing = sorted(set().union(*needed) - set(examples.columns))
         if missing:
             raise DataError(
@@ -125,8 +126,7 @@ class Signatures:
                 f"{', '.join(map(repr, missing))} when predicting"
             )
         masks = [
-            examples.mask(part) if isinstance(part, Slice) else examples.baseline(part).astype(bool)
-            for part in (names[k] for k in self.looked_up)
+            examples.mask(part) if isinstance(part, Slice) else examples.baseline(part).astype(bool) for part in parts
         ]
         kind = _places(kinds, np.stack(masks, axis=1))
         possible = np.concatenate([which.reshape(-1) == np.arange(len(kinds))[:, None], np.zeros((1, len(self)), bool)])
