@@ -113,14 +113,9 @@ class ClassPlugInLearner(Learner):
 
     def __init__(self, posterior: Posterior | GivenProbabilities, probabilities: Array, rows: Rows) -> None:
         self.posterior, self.probabilities, self.rows = posterior, probabilities, rows
-        self.size = len(posterior.signatures)
+        self.size, self.n_classes = len(posterior.signatures), posterior.n_classes
         self.places, _ = posterior.signatures.of_cells(rows.cells)
         self.searched = Searched.of(probabilities, rows.trained, posterior.n_classes)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.posterior.n_classes
 
     def families(self) -> list[Family]:
         """The constant classifiers, the most probable class, and that with each class made more and less frequent."""
