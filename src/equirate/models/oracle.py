@@ -99,6 +99,21 @@ class Oracle(Model):
             max_categories=most_categories(self.estimator),
         )
 
+    def crossed_folds(self, rows: int) -> int:
+        """Folds of the cross-fitting.
+
+        Parameters
+        ----------
+        rows
+            Rows to train on.
+
+        Returns
+        -------
+        int
+            Number of folds.
+        """
+        return fold_count(rows, self.folds, of_few=FOLDS)
+
     @property
     def title(self) -> str:
         """With the class of the classifier."""
@@ -166,7 +181,7 @@ class Oracle(Model):
         """
         if not self.capabilities.fitted_before:
             return None
-        folds = fold_count(int((cells.weights > 0).sum()), self.folds, of_few=FOLDS)
+        folds = self.crossed_folds(int((cells.weights > 0).sum()))
         pool = self._pool(sample.X, cells, folds, seed)
         pool.estimate(sample, seed)
         numbers = np.arange(len(sample), dtype=float)[:, None]
