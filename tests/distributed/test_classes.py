@@ -18,7 +18,7 @@ from equirate.data import cells, labels
 from equirate.data.mapped import is_mapped
 from equirate.game import classifiers
 from equirate.judge import class_spread, evaluation
-from equirate.models import class_rules
+from equirate.models import rows as model_rows
 from equirate.models.class_plug_in import ClassPlugIn
 
 N = 1500
@@ -258,7 +258,7 @@ def test_the_same_decisions_from_files_as_from_memory(files, monkeypatch, settin
 def test_blocks_of_rows_change_no_decision(files, monkeypatch):
     whole = estimator().fit(of_files(files))
     for module, name in (
-        *((classifiers, "BLOCK"), (class_rules, "_BLOCK"), (class_spread, "_BLOCK"), (cells, "_BLOCK")),
+        *((classifiers, "BLOCK"), (model_rows, "BLOCK"), (class_spread, "_BLOCK"), (cells, "_BLOCK")),
         *((labels, "_BLOCK"), (evaluation, "_BLOCK")),
     ):
         monkeypatch.setattr(module, name, 100)

@@ -171,7 +171,7 @@ def test_small_batches_use_the_compiled_pass_and_give_the_same_bits(monkeypatch:
         pytest.skip("no compiled passes here")
     forest = light.forest_of(lightgbm_booster(), 4)
     kernels.compiled()
-    monkeypatch.setattr(Forest, "_descend", None)  # without a compiler
+    monkeypatch.setattr(Forest, "visits", None)  # without a compiler
     small = [forest.scores(NEW[:rows]) for rows in (1, 7, 100)]
     monkeypatch.undo()
     monkeypatch.setenv("EQUIRATE_KERNELS", "0")

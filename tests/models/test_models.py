@@ -123,7 +123,7 @@ def test_best_responses_lower_the_cost(model):
         if isinstance(model, Finite):
             costs = learner.every_sum().T @ k
             np.testing.assert_allclose(cost, costs.min(0))
-            np.testing.assert_array_equal(learner.index, costs.argmin(0))
+            np.testing.assert_array_equal(learner.snapshot(), costs.argmin(0))
 
 
 @WITH_CONSTANTS
@@ -204,7 +204,8 @@ def test_first_parameters_come_from_the_seeds():
 def test_averaged_parameters():
     learner = bound(Linear(spread=1.0))
     first = learner.snapshot()
-    learner.descend(rng.normal(size=first.shape), np.full(COUNT, 0.1))
+    learner.slope = rng.normal(size=first.shape)
+    learner.advance(np.full(COUNT, 0.1))
     both = [first, learner.snapshot()]
     averaged = learner.average(both, [(0, 1), (1, 2)], np.array([0.25, 0.75]))
     np.testing.assert_allclose(averaged.W[:, 0], 0.25 * both[0][:, 1] + 0.75 * both[1][:, 2])

@@ -181,7 +181,7 @@ def _is_nan(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value))
 
 
-def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None) -> Trainer | None:
+def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index) -> Trainer | None:
     """A trainer that shares bins, if the trees of the classifier can be read as arrays; otherwise None."""
     library_and_settings = library_of(estimator)
     if library_and_settings is None:
@@ -229,7 +229,7 @@ class BinnedTrainer(Trainer):
         settings: Settings,
         X: Any,
         folds: Sequence[Index],
-        rest: Index | None,
+        rest: Index,
         in_folds: Settings,
     ) -> None:
         super().__init__(None, X, folds, rest)
@@ -255,18 +255,13 @@ class BinnedTrainer(Trainer):
         return self.parts[name]
 
     def _train(
-        self,
-        target: NDArray[Any],
-        weights: Array | None,
-        classes: int,
-        fold: int | None,
-        train: Index,
-        tests: Sequence[Index],
+        self, target: NDArray[Any], weights: Array | None, classes: int, fold: int | None
     ) -> tuple[Any, list[Array]]:
+        train, tests = self.rows_without(fold)
         names = ["rest"] if fold is None else [f"fold {fold}", "rest"]
         present = np.unique(target[train])
         if len(present) == 1:
-            return super()._train(target, weights, classes, fold, train, tests)
+            return super()._train(target, weights, classes, fold)
         place = np.searchsorted(present, target[train])  # a class without rows has no trees: no gaps for the library
         tested = {name: self._part(name, rows) for name, rows in zip(names, tests, strict=True) if len(rows)}
         # Large steps overshoot where one of several classes is rare: its trees have few rows, and no curvature.

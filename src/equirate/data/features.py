@@ -95,7 +95,7 @@ def refuse_corrupt(X: Any) -> None:
 
 def refuse_infinite(matrix: Any, names: Sequence[str] | None = None) -> None:
     """Refuse NaN, infinity and numbers whose squares overflow, and say in which columns and in how many rows."""
-    sparse = bool(sp.issparse(matrix))
+    sparse = is_sparse(matrix)
     values = matrix.data if sparse else matrix
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.einsum("i,i->" if values.ndim == 1 else "ij,ij->", values, values, dtype=np.float64)):
@@ -115,9 +115,7 @@ def refuse_infinite(matrix: Any, names: Sequence[str] | None = None) -> None:
 
 
 def _refuse_large(matrix: Any, names: Sequence[str] | None) -> None:
-    sparse = bool(sp.issparse(matrix))
-    most = abs(matrix).max(axis=0)
-    sizes = np.asarray(most.toarray() if sparse else most, dtype=float).ravel()
+    sizes = dense(abs(matrix).max(axis=0)).astype(float).ravel()
     k = int(np.argmax(sizes))
     raise DataError(
         f"column {_named(k, names)} of X has values up to {sizes[k]:g}, whose squares are too large for a number: "
@@ -141,10 +139,19 @@ def not_numbers(matrix: NDArray[Any], names: Sequence[str] | None = None) -> str
     )
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether features are a sparse matrix, for type checkers too: the stubs narrow the class after `issparse`."""
+    return bool(sp.issparse(X))
+
+
+def dense(X: Any) -> NDArray[Any]:
+    """Features as an array."""
+    return np.asarray(X.toarray() if is_sparse(X) else X)
+
+
 def stacked(first: Any, second: Any) -> Any:
     """One table of features above the other, dense or CSR."""
-    sparse = bool(sp.issparse(first))
-    return sp.vstack([first, second]).tocsr() if sparse else np.concatenate([first, second])
+    return sp.vstack([first, second]).tocsr() if is_sparse(first) else np.concatenate([first, second])
 
 
 def _all_finite(values: NDArray[Any]) -> bool:

@@ -22,16 +22,15 @@ from numpy.typing import NDArray
 from ..data.cells import Cells
 from ..data.mapped import zeros_beside
 from ..mixtures import Source
-from .class_learner import ClassPlugInLearner
 from .class_offsets import cheapest_offsets
-from .class_oracle import ClassScoredMembers, LinearScores
-from .class_probabilities import fill_by_fold
-from .class_rules import blocks
+from .class_oracle import ClassScoredMembers, LinearScores, Rule, answer_counts
+from .class_rules import ClassPlugInLearner
 from .contract import Choice, Learner
-from .cross_fitting import Certain, Fold
+from .cross_fitting import Certain, Fold, fill_by_fold
 from .members import Members
 from .messages import Family
 from .multinomial import Multinomial
+from .oracle import add_direction
 from .oracle_members import Fitted
 from .posterior import GivenProbabilities, Posterior
 from .rows import Rows
@@ -40,16 +39,12 @@ from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Rule = tuple[Fitted, Array]
-"""A regression, and offsets that are subtracted from its scores."""
 FITS = 4
 """Largest number of regressions to costs."""
 _GAIN = 1e-4
 """A plug-in rule gains nothing if it costs less than every known classifier by no more than this."""
 _SAME = 1 - 1e-3
 """Cosine from which on two cost vectors are treated as the same."""
-_UNSEEN = -1e6
-"""Score of a class that no row gains from: below all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +80,11 @@ class Descents:
 
 def _linear(fitted: Logistic | Certain, width: int, n_classes: int) -> LinearScores:
     """Scores of all classes, from a regression of those that some row gains from."""
-    seen = fitted.classes_.astype(np.intp)
-    coefficients, intercepts = np.zeros((n_classes, width)), np.full(n_classes, _UNSEEN)
-    intercepts[seen] = 0.0
-    if isinstance(fitted, Logistic):
-        both = len(seen) == 2  # one score, half of which counts for the second class and half against the first
-        coefficients[seen] = np.concatenate([-fitted.coef_, fitted.coef_]) / 2 if both else fitted.coef_
-        constants = fitted.intercept_
-        intercepts[seen] = np.concatenate([-constants, constants]) / 2 if both else constants
-    return LinearScores(coefficients, intercepts)
+    if isinstance(fitted, Certain):
+        return LinearScores.of_seen(fitted.classes_, np.zeros((1, width)), np.zeros(1), n_classes)
+    # Of two classes there is one score, half of which counts for the second class and half against the first.
+    share = 0.5 if len(fitted.classes_) == 2 else 1.0
+    return LinearScores.of_seen(fitted.classes_, share * fitted.coef_, share * fitted.intercept_, n_classes)
 
 
 class DescendingLearner(ClassPlugInLearner):
@@ -126,44 +117,23 @@ class DescendingLearner(ClassPlugInLearner):
     def respond(self, costs: Array) -> list[Family]:
         """Answers of the plug-in rules and, once they gain nothing at the first costs, of regressions to them."""
         families = super().respond(costs)
-        first = costs[:, 0]
+        first, answers = costs[:, 0], self._by_answer(costs)[:, :, 0]
         least = min((float((first @ sums).min()) for sums in self.known), default=np.inf)
         stalled = float((first @ families[0].sums).min()) >= least - _GAIN
         rules = []
-        if stalled and len(self.fitted) < FITS and self._new(first):
-            self.fitted.append(self.descents.fit(self._by_answer(costs)[:, :, 0].T, self.rows.trained, self.numbers))
+        may_fit = stalled and len(self.fitted) < FITS and first.any()
+        if may_fit and add_direction(first, self.directions, _SAME):
+            self.fitted.append(self.descents.fit(answers.T, self.rows.trained, self.numbers))
             rules.append((self.fitted[-1], np.zeros(self.n_classes)))
         if self.fitted:
-            price = self.searched.price(self._by_answer(costs)[:, :, 0])
-            rules += [(each, self._searched_offsets(each, price)) for each in self.fitted]
-            families.append(Family(self._counts(rules), Source.REFINED, rules))
+            price = self.searched.price(answers)
+            for each in self.fitted:
+                own = np.ascontiguousarray(each.scores[self.numbers][self.searched.rows])
+                scores = np.concatenate(self.rows.trained.shared.gather(own))  # of all processes
+                rules.append((each, cheapest_offsets(-scores, price)))
+            families.append(Family(answer_counts(rules, self.numbers, self.rows.cells), Source.REFINED, rules))
         self.known += [family.sums for family in families]
         return families
-
-    def _new(self, costs: Array) -> bool:
-        """Whether costs have another direction than those of earlier regressions."""
-        size = float(np.linalg.norm(costs))
-        direction = costs / size if size else costs
-        if not size or any(float(direction @ each) > _SAME for each in self.directions):
-            return False
-        self.directions.append(direction)
-        return True
-
-    def _searched_offsets(self, fitted: Fitted, price: Array) -> Array:
-        """The cheapest offsets on the rows that are searched, of all processes."""
-        own = fitted.scores[self.numbers][self.searched.rows]
-        scores = np.concatenate(self.rows.trained.shared.gather(np.ascontiguousarray(own)))
-        return cheapest_offsets(-scores, price)
-
-    def _counts(self, rules: Sequence[Rule]) -> Array:
-        """Counts of the answers, in blocks of rows."""
-        cells = self.rows.cells
-        counts = np.zeros((cells.n_counts, len(rules)))
-        scores = {id(fitted): fitted.scores[self.numbers] for fitted, _ in rules}
-        for rows in blocks(len(cells.index)):
-            answers = [(scores[id(fitted)][rows] - offsets).argmax(axis=1) for fitted, offsets in rules]
-            counts += cells.take(rows).partial_counts(np.stack(answers, axis=1))
-        return np.asarray(cells.shared.total(counts))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Rules beside regressions, where there are any."""

@@ -24,20 +24,17 @@ from .._core.rules import ArrayOf, Fields, Whole
 from ..data.cells import Cells
 from ..data.features import checked_features
 from ..data.labels import MOST
-from ..data.sample import Sample, count_rows, taken
+from ..data.sample import count_rows, taken
 from ..mixtures import Source
-from ..players.steps import StepRule
 from .capabilities import Capabilities
 from .class_offsets import cheapest_offsets, offset_grid
 from .contract import Choice, Learner
 from .cross_fitting import classes_of
 from .members import Members, Written
 from .messages import Family
-from .oracle import Oracle
-from .oracle_checks import check_weights
+from .oracle import FitPool, Oracle, check_weights
 from .oracle_members import Fitted, FittedMembers
-from .oracle_pool import FitPool
-from .rows import Rows
+from .rows import Rows, blocks
 from .sklearn_classifiers import SAVED, describe_type, is_linear
 from .weighted_fit import fit_weighted
 
@@ -59,14 +56,8 @@ class ClassOracle(Oracle):
         crossed = self.folds != 1
         return replace(super().capabilities, fitted_before=crossed, out_of_sample=crossed, any_classes=True)
 
-    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Pass the features to the classifier as given."""
-        pool = ClassPool(self.estimator, self.fits, rows.X, rows.trained, self.folds or 1, 0)
-        return ClassOracleLearner(pool, rows, np.arange(len(rows)), remembered=False)
-
-    def _cross_fitted(self, sample: Sample, cells: Cells, folds: int, seed: int) -> FitPool:
-        """The pool of a game on row numbers."""
-        return ClassPool(self.estimator, self.fits, sample.X, cells, folds, seed)
+    def _pool(self, X: Any, cells: Cells, folds: int, seed: int) -> FitPool:
+        return ClassPool(self.estimator, self.fits, X, cells, folds, seed)
 
 
 class ClassPool(FitPool):
@@ -77,9 +68,9 @@ class ClassPool(FitPool):
         self.n_classes = trained.n_classes
         check_weights(estimator, self.X, trained, self.rows)
 
-    def learner(self, rows: Rows, numbers: Index, count: int) -> Learner:
-        """Answers from all fits, by their out-of-fold scores."""
-        return ClassOracleLearner(self, rows, numbers, remembered=True)
+    def learner(self, rows: Rows, numbers: Index, count: int, remembered: bool) -> Learner:
+        """Answers from all fits."""
+        return ClassOracleLearner(self, rows, numbers, remembered)
 
     def fit(self, price: Array) -> Fitted:
         """Fit to the cost of each answer on each row of the table (rows, classes)."""
@@ -205,11 +196,17 @@ class LinearScores:
         learner = getattr(scorer, "classifier", scorer)
         if not is_linear(learner) or learner.coef_.shape[1] != width:
             raise FileError(f"the model holds {describe_type(learner)}, which cannot be saved: {SAVED}")
-        seen = classes_of(learner).astype(np.intp)
-        coefficients, intercepts = np.zeros((n_classes, width)), np.full(n_classes, _UNSEEN)
-        slopes, constant = np.atleast_2d(learner.coef_), np.broadcast_to(learner.intercept_, len(learner.coef_))
-        coefficients[seen] = np.concatenate([-slopes, slopes]) if len(seen) == 2 else slopes
-        intercepts[seen] = np.concatenate([-constant, constant]) if len(seen) == 2 else constant
+        slopes = np.atleast_2d(learner.coef_)
+        constants = np.broadcast_to(learner.intercept_, len(slopes))
+        return cls.of_seen(classes_of(learner), slopes, constants, n_classes)
+
+    @classmethod
+    def of_seen(cls, seen: NDArray[Any], slopes: Array, constants: Array, n_classes: int) -> LinearScores:
+        """Scores of all classes, from those that a classifier has seen; of two, it has a score for the second alone."""
+        if len(seen) == 2:
+            slopes, constants = np.concatenate([-slopes, slopes]), np.concatenate([-constants, constants])
+        coefficients, intercepts = np.zeros((n_classes, slopes.shape[1])), np.full(n_classes, _UNSEEN)
+        coefficients[seen.astype(np.intp)], intercepts[seen.astype(np.intp)] = slopes, constants
         return cls(coefficients, intercepts)
 
 
@@ -217,6 +214,16 @@ class LinearScores:
 
 Rule = tuple[Fitted, Array]
 """A fit, and offsets that are subtracted from its scores."""
+
+
+def answer_counts(rules: Sequence[Rule], numbers: Index | slice, cells: Cells) -> Array:
+    """Counts of the answers of rules on rows that have these numbers in the table, in blocks of rows."""
+    counts = np.zeros((cells.n_counts, len(rules)))
+    scores = {id(fitted): fitted.scores[numbers] for fitted, _ in rules}
+    for rows in blocks(len(cells.index)):
+        answers = [(scores[id(fitted)][rows] - offsets).argmax(axis=1) for fitted, offsets in rules]
+        counts += cells.take(rows).partial_counts(np.stack(answers, axis=1))
+    return np.asarray(cells.shared.total(counts))
 
 
 class ClassOracleLearner(Learner):
@@ -258,8 +265,7 @@ class ClassOracleLearner(Learner):
         return price
 
     def _family(self, rules: Sequence[Rule], source: Source) -> Family:
-        answers = [(fitted.scores[self.numbers] - offsets).argmax(axis=1) for fitted, offsets in rules]
-        return Family(self.rows.cells.counts(np.stack(answers, axis=1)), source, list(rules))
+        return Family(answer_counts(rules, self.numbers, self.rows.cells), source, list(rules))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Look the rules up; each fit is stored once."""

@@ -8,6 +8,7 @@ a rule of the same kind: `class_offsets` searches the offsets whose decisions co
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -16,18 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError
+from .._core.errors import AlgorithmError, EquirateWarning
+from .._core.listing import listed
 from ..data.cells import Cells
 from ..data.mapped import zeros_beside
 from ..data.sample import Sample
+from ..data.splits import split_by_cell
 from ..players.steps import StepRule
 from .capabilities import Capabilities
 from .class_descents import DescendingLearner, Descents
-from .class_learner import ClassPlugInLearner
 from .class_oracle import ClassOracle, ClassScoredMembers
-from .class_probabilities import folds_of, regressed, warn_of_rare
+from .class_rules import ClassPlugInLearner
 from .contract import Learner, Model, Prepared
-from .cross_fitting import Fill, Fold, fold_count
+from .cross_fitting import Certain, Fill, Fold, fill_by_fold, fold_count, probabilities_by_class
 from .linear import Linear
 from .members import Members
 from .multinomial import Multinomial
@@ -35,6 +37,7 @@ from .oracle import Oracle
 from .plug_in import GivenPlugIn, PlugIn, fits_closely, served
 from .posterior import GivenProbabilities, Posterior
 from .rows import Rows
+from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
 ENOUGH = 50
@@ -48,7 +51,8 @@ class ClassPlugIn(PlugIn):
     def _learner(self, posterior: Posterior, probabilities: Array, rows: Rows, count: int) -> Learner:
         """With regressions to costs, for a linear model."""
         if isinstance(self.estimator, Multinomial) and self.folds == 1:
-            descents = Descents(self.estimator, self._features(rows.sample, rows.trained), folds_of(rows.trained, 1, 0))
+            fold = _folds_of(rows.trained, 1, 0)
+            descents = Descents(self.estimator, self._features(rows.sample, rows.trained), fold)
             return DescendingLearner(posterior, probabilities, rows, descents, slice(None), remembered=False)
         return ClassPlugInLearner(posterior, probabilities, rows)
 
@@ -68,7 +72,7 @@ class ClassPlugIn(PlugIn):
         given = GivenProbabilities(posterior.signatures, posterior.n_classes)
         descents = None
         if isinstance(self.estimator, Multinomial):
-            fold = folds_of(cells, fold_count(int(rows), setting.folds), seed)
+            fold = _folds_of(cells, fold_count(int(rows), setting.folds), seed)
             descents = Descents(self.estimator, self._features(sample, cells), fold)
             probabilities = _numbered(probabilities)
         model = GivenClassPlugIn(given, descents)
@@ -77,13 +81,49 @@ class ClassPlugIn(PlugIn):
     def _fold(self, cells: Cells, sizes: NDArray[Any], seed: int) -> Fold:
         """The fold of each row, over all processes; warns of classes that some folds do not have."""
         count = fold_count(int(sizes.sum()), self.folds)
-        warn_of_rare(sizes, cells, count)
-        return folds_of(cells, count, seed)
+        _warn_of_rare(sizes, cells, count)
+        return _folds_of(cells, count, seed)
 
     def _filling(self, estimator: Any, X: Any, cells: Cells, fold: Fold, seed: int, labels: Fill | None = None) -> Fill:
         if isinstance(estimator, Multinomial):
-            return partial(regressed, estimator, X, cells, fold)
+            return partial(_regressed, estimator, X, cells, fold)
         return super()._filling(estimator, X, cells, fold, seed, labels)
+
+
+def _folds_of(cells: Cells, count: int, seed: int) -> Fold:
+    """The fold of each row, stratified by cell over all processes; -1 for rows without weight."""
+    used = cells.weights > 0
+    fold = np.where(used, 0, -1).astype(np.int16)
+    if count > 1:
+        rows = np.flatnonzero(used)
+        for k, part in enumerate(split_by_cell(cells.take(rows), [1.0] * count, seed, "folds")):
+            fold[rows[part]] = k
+    return fold
+
+
+def _regressed(setting: Multinomial, X: Any, cells: Cells, fold: Fold, target: NDArray[Any], out: Array) -> Any:
+    """Fill in the probabilities of regressions on the rows of all processes; returns that of all rows."""
+    classes, shared = out.shape[1], cells.shared
+
+    def fit(weights: Array) -> Logistic | Certain:
+        return setting.fit(X, target, weights, classes, shared)
+
+    def predict(model: Logistic | Certain, X: Any) -> Array:
+        return probabilities_by_class(model, X, classes)
+
+    return fill_by_fold(fit, predict, X, fold, cells.weights, shared, out)
+
+
+def _warn_of_rare(counts: NDArray[Any], cells: Cells, folds: int) -> None:
+    """Warn of classes with fewer rows than folds: some classifiers are trained without them."""
+    rare = [f"{cells.classes[k]!r} ({counts[k]})" for k in np.flatnonzero(counts < folds)]
+    if rare and folds > 1:
+        warnings.warn(
+            f"classes with fewer rows than the {folds} folds that probabilities are estimated in: {listed(rare)}; "
+            "their probabilities are too small where a fold has none of them",
+            EquirateWarning,
+            stacklevel=2,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from ..data.labels import MOST
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from .capabilities import Capabilities
-from .class_learner import ClassPlugInLearner, Searched
-from .class_rules import check_costs, decide, expected_costs, joint, lead
+from .class_rules import ClassPlugInLearner, Searched, check_costs, decide, expected_costs, joint, lead
 from .contract import Choice, Learner, Model
 from .members import Members, Written
 from .rows import Rows
@@ -67,7 +66,7 @@ class ClassScoresLearner(ClassPlugInLearner):
 
     def __init__(self, setting: ClassScores, rows: Rows) -> None:
         self.setting, self.rows, count = setting, rows, len(setting.groups)
-        self.size = count
+        self.size, self.n_classes = count, setting.n_classes
         cells = rows.cells
         chances = np.asarray(rows.X, dtype=float)
         group = membership(setting.groups, rows.sample.examples)
@@ -77,11 +76,6 @@ class ClassScoresLearner(ClassPlugInLearner):
         weighed = np.zeros((setting.n_classes * count, len(cells)))
         np.add.at(weighed, (place, cells.index), cells.weights)
         self.mean = weighed / np.maximum(weighed.sum(axis=1, keepdims=True), 1e-300)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.setting.n_classes
 
     def _by_place(self, costs: Array) -> Array:
         """(label and group, answers, responses): mean costs of the cells there."""

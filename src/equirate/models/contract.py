@@ -282,6 +282,28 @@ class Learner:
         return lambda members: rows.cells.sums(members.decide(rows.X, attributes=columns))
 
 
+class ColumnLearner(Learner):
+    """A learner whose state is one array, ``parameters``, with the configurations along its last axis."""
+
+    parameters: NDArray[Any]
+
+    def resume(self, state: NDArray[Any]) -> None:
+        """Restore the parameters."""
+        self.parameters = state.copy()
+
+    def snapshot(self) -> NDArray[Any]:
+        """Copy the parameters."""
+        return self.parameters.copy()
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other configurations."""
+        self.parameters = self.parameters[..., columns]
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Configurations without NaN or infinity."""
+        return np.asarray(np.isfinite(self.parameters).all(axis=tuple(range(self.parameters.ndim - 1))))
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """A model that was fitted before the game, and what replaces the features in the game.
@@ -300,7 +322,7 @@ class Prepared:
 
     model: Model
     X: Any
-    serve: Callable[[Members], Members]
+    serve: Callable[[Any], Members]
     out_of_fold: bool = True
 
 

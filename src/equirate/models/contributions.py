@@ -8,11 +8,12 @@ below, which is attributed to the feature that is split.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..data.features import dense
 
 if TYPE_CHECKING:
     from .forests import Forest
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Contributions:
+class Contributions(NamedTuple):
     """Parts of the scores of members: ``base + groups + features.sum(axis=2)`` is the score.
 
     Attributes
@@ -57,16 +57,15 @@ class Contributions:
     def picked(self, members: NDArray[np.intp]) -> Contributions:
         """Of one member for each row."""
         rows = np.arange(len(members))
-        return Contributions(*(part[rows, members][:, None] for part in (self.base, self.features, self.groups)))
+        return Contributions(*(part[rows, members][:, None] for part in self))
 
     def in_order(self, order: NDArray[Any]) -> Contributions:
         """The members in another order, or some of them."""
-        return Contributions(*(part[:, order] for part in (self.base, self.features, self.groups)))
+        return Contributions(*(part[:, order] for part in self))
 
     def mean(self, weights: Array) -> Contributions:
         """Of the weighted mean of the scores."""
-        parts = (self.base, self.features, self.groups)
-        return Contributions(*(np.einsum("rm...,m->r...", part, weights)[:, None] for part in parts))
+        return Contributions(*(np.einsum("rm...,m->r...", part, weights)[:, None] for part in self))
 
     def merged(self, parts: Sequence[slice]) -> Contributions:
         """Sum the contributions of groups of features."""
@@ -76,15 +75,13 @@ class Contributions:
     @staticmethod
     def beside(parts: Sequence[Contributions]) -> Contributions:
         """Those of several members, side by side."""
-        names = ("base", "features", "groups")
-        return Contributions(*(np.concatenate([getattr(each, name) for each in parts], axis=1) for name in names))
+        return Contributions(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
 
 def linear_contributions(X: Any, W: NDArray[Any]) -> Contributions:
     """Of linear scores: each feature times its weight; the intercepts are the last row of W."""
-    rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
     V = W.astype(float)
-    features = rows.astype(W.dtype).astype(float)[:, None, :] * V[:-1].T
+    features = dense(X).astype(W.dtype).astype(float)[:, None, :] * V[:-1].T
     return Contributions.of(V[-1], features)
 
 
@@ -110,17 +107,6 @@ def tree_contributions(forest: Forest, X: Any) -> tuple[Array, Array]:
     contributions = np.zeros((len(features), len(base), forest.width))
     for root, column in zip(forest.roots.tolist(), forest.column.tolist(), strict=True):
         base[column] += forest.value[root]
-        ways = [(root, np.arange(len(features)))]
-        while ways:
-            node, rows = ways.pop()
-            if forest.left[node] == node:
-                continue
-            goes_left = forest.goes_left(columns, node, rows)
-            for child, below in (
-                (int(forest.left[node]), rows[goes_left]),
-                (int(forest.right[node]), rows[~goes_left]),
-            ):
-                if len(below):
-                    contributions[below, column, forest.feature[node]] += forest.value[child] - forest.value[node]
-                    ways.append((child, below))
+        for parent, node, rows in forest.visits(columns, root):
+            contributions[rows, column, forest.feature[parent]] += forest.value[node] - forest.value[parent]
     return base, contributions

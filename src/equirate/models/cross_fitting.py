@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.peers import Peers
 from ..data.cells import Cells
-from ..data.sample import taken
+from ..data.sample import count_rows, taken
 from ..data.splits import clusters_as_examples
 from .forests import Boosted, chances, trees_of
 from .registry import trainers_of
+from .rows import blocks
 from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Model = TypeVar("Model")
 Fold = NDArray[np.int16]
 """The fold of each row; -1 for rows that are not trained on."""
 Fill = Callable[[NDArray[Any], Array], Any]
@@ -35,11 +38,11 @@ MANY_ROWS = 20_000
 """Rows from which on half of them train a classifier that is nearly as good as all."""
 
 
-def fold_count(rows: int, folds: int | None = None) -> int:
+def fold_count(rows: int, folds: int | None, of_few: int = FOLDS_OF_FEW_ROWS) -> int:
     """Number of folds: as set, or by the number of rows."""
     if folds is not None:
         return folds
-    return FOLDS_OF_MANY_ROWS if rows >= MANY_ROWS else FOLDS_OF_FEW_ROWS
+    return FOLDS_OF_MANY_ROWS if rows >= MANY_ROWS else of_few
 
 
 def make_folds(cells: Cells, rows: Index, count: int, seed: int) -> list[Index]:
@@ -59,19 +62,11 @@ def _folds(of: NDArray[Any], count: int, seed: int) -> list[Index]:
     return [np.sort(order[k::count]) for k in range(count)]
 
 
-@dataclass(frozen=True, eq=False)
-class CrossFitted:
-    """Out-of-fold probabilities (rows, classes), and the classifiers, one for each fold."""
-
-    chances: Array
-    models: tuple[Any, ...]
-
-
 class Trainer:
     """Trains clones of a classifier on one table, on all rows or without a fold."""
 
     @staticmethod
-    def of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> Trainer:
+    def of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index) -> Trainer:
         """The trainer for a classifier: a boosting library's own where it has one, so that features are binned once.
 
         ``folds`` are parts of the rows that are trained on; ``rest`` are rows that nothing is ever trained on.
@@ -80,58 +75,55 @@ class Trainer:
         trainer: Trainer | None = None if trainers is None else trainers.trainer_of(estimator, X, folds, rest)
         return Trainer(estimator, X, folds, rest) if trainer is None else trainer
 
-    def __init__(self, estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> None:
-        self.estimator, self.X, self.folds = estimator, X, list(folds)
-        self.rest = np.zeros(0, dtype=np.intp) if rest is None else rest
-        self.rows = np.sort(np.concatenate(self.folds))
+    def __init__(self, estimator: Any, X: Any, folds: Sequence[Index], rest: Index) -> None:
+        self.estimator, self.X, self.folds, self.rest = estimator, X, list(folds), rest
 
     def for_groups(self, estimator: Any) -> Trainer:
         """A trainer for another classifier on the same rows."""
         return Trainer.of(estimator, self.X, self.folds, self.rest)
 
-    def without(self, fold: int) -> Index:
-        """The rows of all folds but one."""
-        return np.sort(np.concatenate([part for k, part in enumerate(self.folds) if k != fold]))
+    def rows_without(self, fold: int | None) -> tuple[Index, list[Index]]:
+        """Rows to train on without a fold, or on all folds, and the parts of the rows to predict: others, the rest.
 
-    def cross_fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> CrossFitted:
-        """Train without each fold; ``target`` has whole numbers below ``classes``, one for each row of the table.
+        A single fold is trained on as it is.
+        """
+        used = [part for k, part in enumerate(self.folds) if k != fold] or self.folds
+        return np.sort(np.concatenate(used)), [self.rest] if fold is None else [self.folds[fold], self.rest]
 
-        Probabilities of the rows of ``rest`` are means over the classifiers.
+    def cross_fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> tuple[Array, list[Any]]:
+        """Train without each fold; returns out-of-fold probabilities (rows, classes), and the classifiers.
+
+        ``target`` has whole numbers below ``classes``, one for each row of the table. Probabilities of the rows of
+        ``rest`` are means over the classifiers.
         """
         probabilities = np.zeros((len(target), classes))
         models = []
         for k, fold in enumerate(self.folds):
-            train = self.without(k) if len(self.folds) > 1 else fold
-            model, predictions = self._train(target, weights, classes, k, train, [fold, self.rest])
-            probabilities[fold] = predictions[0]
-            probabilities[self.rest] += predictions[1] / len(self.folds)
+            model, (of_fold, of_rest) = self._train(target, weights, classes, k)
+            probabilities[fold] = of_fold
+            probabilities[self.rest] += of_rest / len(self.folds)
             models.append(model)
-        return CrossFitted(probabilities, tuple(models))
+        return probabilities, models
 
     def fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> tuple[Any, Array]:
         """Train on the rows of all folds; return the classifier, and its probabilities for the rows of ``rest``."""
-        model, predictions = self._train(target, weights, classes, None, self.rows, [self.rest])
-        return model, predictions[0]
+        model, (of_rest,) = self._train(target, weights, classes, None)
+        return model, of_rest
 
     def _train(
-        self,
-        target: NDArray[Any],
-        weights: Array | None,
-        classes: int,
-        fold: int | None,
-        train: Index,
-        tests: Sequence[Index],
+        self, target: NDArray[Any], weights: Array | None, classes: int, fold: int | None
     ) -> tuple[Any, list[Array]]:
-        """Train on some rows; return the classifier and its probabilities for others. ``fold`` is the fold left out."""
+        """Train without a fold, or on all; return the classifier and its probabilities for parts (`rows_without`)."""
         from sklearn.base import clone  # takes a second: only where it is used
 
+        train, tests = self.rows_without(fold)
         present = np.unique(target[train])
         if len(present) == 1:
             model: Any = Certain(present)
         else:
             weighed = None if weights is None else weights[train]
             model = fit_weighted(clone(self.estimator), taken(self.X, train), target[train], weighed)
-        return model, [probabilities_by_class(model, taken(self.X, test), classes, len(test)) for test in tests]
+        return model, [probabilities_by_class(model, taken(self.X, test), classes) for test in tests]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,15 +141,41 @@ class CrossFit:
         """The probabilities of the classes of ``target`` into ``out``; a single column is for class 1 of two."""
         columns, target = out.shape[1], target.astype(np.intp)
         classes = max(columns, 2)
-        crossed = self.trainer.cross_fit(target, self.weights, classes)
-        out[:] = crossed.chances[:, -columns:]
-        if len(self.trainer.folds) == 1:
-            return crossed.models[0]
-        if self.average_trees and all(isinstance(model, Boosted) for model in crossed.models):
-            return average_classifiers(crossed.models)
+        probabilities, models = self.trainer.cross_fit(target, self.weights, classes)
+        out[:] = probabilities[:, -columns:]
+        if len(models) == 1:
+            return models[0]
+        if self.average_trees and all(isinstance(model, Boosted) for model in models):
+            return average_classifiers(models)
         model, probabilities = self.trainer.fit(target, self.weights, classes)
         out[self.trainer.rest] = probabilities[:, -columns:]
         return model
+
+
+def fill_by_fold(
+    fit: Callable[[Array], Model],
+    predict: Callable[[Model, Any], Array],
+    X: Any,
+    fold: Fold,
+    weights: Array,
+    shared: Peers,
+    out: Array,
+) -> Model:
+    """Fill in predictions of each row by a model without its fold, in blocks; returns the model of all rows.
+
+    That model predicts the rows in no fold, and all rows where there is one fold. ``fit`` makes a model from weights.
+    """
+    count = 1 + int(shared.range(0, int(fold.max(initial=0)))[1])
+    model = fit(weights)
+    for k in range(count):
+        fold_model = fit(np.where(fold == k, 0.0, weights)) if count > 1 else model
+        for rows in blocks(len(out)):
+            inside = np.flatnonzero(fold[rows] == k) if count > 1 else slice(None)
+            out[rows][inside] = predict(fold_model, X[rows][inside])
+    unused = np.flatnonzero(fold < 0)
+    if count > 1 and len(unused):
+        out[unused] = predict(model, X[unused])
+    return model
 
 
 def parts_of(fold: Fold) -> tuple[list[Index], Index]:
@@ -201,8 +219,7 @@ class Averaged:
 
     def predict_proba(self, X: Any) -> Array:
         """Mean of the probabilities."""
-        rows = int(X.shape[0])
-        return np.asarray(np.mean([probabilities_by_class(each, X, self.count, rows) for each in self.models], axis=0))
+        return np.asarray(np.mean([probabilities_by_class(each, X, self.count) for each in self.models], axis=0))
 
 
 def average_classifiers(models: Sequence[Any]) -> Any:
@@ -221,11 +238,12 @@ def classes_of(model: Any) -> NDArray[Any]:
     return np.asarray(getattr(model, "classes_", (0, 1)))
 
 
-def probabilities_by_class(model: Any, X: Any, classes: int, rows: int) -> Array:
+def probabilities_by_class(model: Any, X: Any, classes: int) -> Array:
     """Probabilities of the classes 0, 1, ...; 0 for classes that the classifier was not trained on.
 
     For a classifier of two classes without probabilities, the score counts as log-odds, or the prediction as certain.
     """
+    rows = count_rows(X)
     result = np.zeros((rows, classes))
     if rows:
         probabilities = np.asarray(_probabilities(model, X), dtype=float)

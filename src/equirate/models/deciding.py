@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from ..data.features import dense, is_sparse
 
 _SPLIT = 2.0**27 + 1
 """Cuts a double into two halves whose products are exact (Dekker 1971)."""
@@ -43,8 +44,7 @@ def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]
     First the longest weights for all, which needs one number a row; then each its own, where that has found any.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
-        squares = X.multiply(X).sum(axis=1) if sparse else np.einsum("ij,ij->i", X, X)
+        squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
         unit = 4 * (X.shape[1] + 2) * float(np.finfo(W.dtype).eps)
         length = unit * np.sqrt(np.asarray(squares)).reshape(-1)
         steep = np.sqrt(np.einsum("ij,ij->j", W[:-1], W[:-1], dtype=float))
@@ -63,8 +63,7 @@ def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]
 
 def in_order(X: Any, W: NDArray[Any]) -> NDArray[Any]:
     """``W[-1]``, and then one feature after the other, each product and sum rounded together."""
-    sparse = bool(sp.issparse(X))
-    rows = X.toarray() if sparse else X
+    rows = dense(X)
     scores = np.repeat(W[-1:], len(rows), axis=0)
     for k in range(rows.shape[1]):
         scores = _fused(rows[:, k, None], W[k], scores)

@@ -18,7 +18,7 @@ from .._core.errors import AlgorithmError, FileError
 from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
 from ..data.sample import Sample
 from .contributions import Contributions
-from .members import Array, Members, Written
+from .members import Array, Members, Written, named_inside
 from .registry import read_members
 
 
@@ -137,8 +137,7 @@ class Derandomised(Members):
         if not isinstance(settings.get("base"), str) or settings["base"] == "derandomised":
             raise FileError("a derandomised classifier is one of members of another kind")
         base_settings = {name: value for name, value in settings.items() if name != "base"}
-        inner = {name.removeprefix(cls.nested): array for name, array in arrays.items() if name.startswith(cls.nested)}
-        base = read_members(Written(settings["base"], base_settings, inner))
+        base = read_members(Written(settings["base"], base_settings, named_inside(arrays, cls.nested)))
         weights, edges, choice = arrays["weights"], arrays["edges"], arrays["choice"]
         fit = len(weights) == len(base) and len(choice) == len(edges) + 1 and (np.diff(edges) > 0).all()
         if not fit or choice.min() < 0 or choice.max() >= len(base):

@@ -25,10 +25,11 @@ from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES
 from .._core.peers import Peers
 from ..data.cells import Cells
+from ..data.features import is_sparse
 from ..players.surrogates import HINGE
 from .deciding import above
 from .messages import Asked, Seen
-from .rows import Batch, batches_in_order
+from .rows import BLOCK, Batch, batches_in_order, blocks
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]
@@ -44,8 +45,6 @@ _BLOCK_VALUES = 1 << 18
 _WORK = 2_000_000
 """Multiplications worth a block of their own in a compiled pass."""
 _MOST_BLOCKS = 8
-_ROWS = 65536
-"""Rows per block in numpy."""
 _PARTIAL_VALUES = 1 << 22
 """Largest number of values in the slopes of all blocks."""
 _LEAST = 1e-150
@@ -75,7 +74,7 @@ class Design:
         if merged is not None:
             X, self.cells, self.trained = merged
         self.X = X
-        self.sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
+        self.sparse = is_sparse(X)
         self.features = (X.indptr, X.indices, X.data) if self.sparse else (X,)
         self._known_cuts: dict[int, list[tuple[int, int]]] = {}
         self._known_blocks: dict[int, list[Batch]] = {}
@@ -120,8 +119,8 @@ class Design:
 
     def _compiled(self, W: Weights, up: Array, down: Array, bounds: bool) -> Swept:
         """Blocks of rows in threads, each with sums and slopes of its own, which are added up in order."""
-        tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])
-        shape, (weights, training) = (len(blocks), len(tiles)), self._weights
+        tiles, cuts = _tiles(W, W.dtype), self._cuts(W.shape[1])
+        shape, (weights, training) = (len(cuts), len(tiles)), self._weights
         sums = self._empty_sums(shape)
         slope = np.zeros((*shape, len(W), LANES), float if self.wide else W.dtype)
         upper, lower = (np.zeros(sums.shape) if bounds else None for _ in range(2))
@@ -135,14 +134,14 @@ class Design:
                 bounded = (None, None) if upper is None or lower is None else (upper[k, t], lower[k, t])
                 run(*self.features, tile, *cells, *costs[t], sums[k, t], *bounded, slope[k, t], start, stop)
 
-        threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
+        threads.each(work, [(k, *cut) for k, cut in enumerate(cuts)])
         count = W.shape[1]
         bounded = None if upper is None or lower is None else (_untiled(upper, count), _untiled(lower, count))
         return Swept(Seen(_untiled(sums, count).astype(float), bounded), _untiled(slope, count))
 
     def _counted(self, W: Weights) -> Array:
-        tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])
-        sums = self._empty_sums((len(blocks), len(tiles)))
+        tiles, cuts = _tiles(W, W.dtype), self._cuts(W.shape[1])
+        sums = self._empty_sums((len(cuts), len(tiles)))
         passes = kernels.compiled()
         run = passes.count_sparse if self.sparse else passes.count_dense
 
@@ -150,7 +149,7 @@ class Design:
             for t, tile in enumerate(tiles):
                 run(*self.features, tile, self.cells.index, self._weights[0], sums[k, t], start, stop)
 
-        threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
+        threads.each(work, [(k, *cut) for k, cut in enumerate(cuts)])
         return _untiled(sums, W.shape[1]).astype(float)
 
     def _empty_sums(self, shape: tuple[int, int]) -> NDArray[Any]:
@@ -168,11 +167,11 @@ class Design:
         n = self.X.shape[0]
         values = stored_values(self.X)
         most = max(min(_MOST_BLOCKS, _PARTIAL_VALUES // (wide * (self.X.shape[1] + 1))), 2)
-        blocks = int(min(max(values * wide // _WORK, 1), most, max(n, 1)))
+        count = int(min(max(values * wide // _WORK, 1), most, max(n, 1)))
         if not self.sparse:
-            edges = np.linspace(0, n, blocks + 1).astype(int)
+            edges = np.linspace(0, n, count + 1).astype(int)
         else:  # rows with as many values
-            edges = np.searchsorted(self.X.indptr, np.linspace(0, values, blocks + 1))
+            edges = np.searchsorted(self.X.indptr, np.linspace(0, values, count + 1))
             edges[0], edges[-1] = 0, n
         return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
@@ -192,14 +191,12 @@ class Design:
 
 def stored_values(X: Any) -> int:
     """Numbers that a pass over the features reads."""
-    sparse = bool(sp.issparse(X))
-    return int(X.nnz if sparse else X.size)
+    return int(X.nnz if is_sparse(X) else X.size)
 
 
 def stored_bytes(X: Any) -> int:
     """Memory that features take."""
-    sparse = bool(sp.issparse(X))
-    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse else X.nbytes)
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes)
 
 
 def _wide(count: int) -> int:
@@ -224,13 +221,13 @@ def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None if a score is not finite."""
     n, count = X.shape[0], W.shape[1]
     if X.dtype != W.dtype or not kernels.ready(stored_values(X) * count):
-        return _decided(X, W) if n <= _ROWS and X.dtype == W.dtype else _decided_in_blocks(X, W)
+        return _decided(X, W) if n <= BLOCK and X.dtype == W.dtype else _decided_in_blocks(X, W)
     passes, wide = kernels.compiled(), _wide(count)
-    sparse = bool(sp.issparse(X))
+    sparse = is_sparse(X)
     arrays = (X.indptr, X.indices, X.data) if sparse else (X,)
     decided = np.empty((n, wide), np.uint8)
-    blocks = max(min(n * X.shape[1] * wide // _WORK, 8 * _MOST_BLOCKS), 1)
-    edges = np.linspace(0, n, blocks + 1).astype(int)
+    cuts = max(min(n * X.shape[1] * wide // _WORK, 8 * _MOST_BLOCKS), 1)
+    edges = np.linspace(0, n, cuts + 1).astype(int)
     run, padded = passes.decide_sparse if sparse else passes.decide_dense, _padded(W, wide, W.dtype)
     threads.each(run, [(*arrays, padded, decided, int(a), int(b)) for a, b in itertools.pairwise(edges)])
     if decided.max(initial=0) > 1:
@@ -246,17 +243,17 @@ def _decided(X: Any, W: Weights) -> NDArray[np.bool_] | None:
 
 def _decided_in_blocks(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """The same for blocks of rows in parallel, in the precision that the weights were trained in."""
-    blocks, decided = _chunks(X), np.empty((X.shape[0], W.shape[1]), dtype=bool)
-    finite = np.zeros(len(blocks), dtype=bool)
+    parts, decided = blocks(X.shape[0]), np.empty((X.shape[0], W.shape[1]), dtype=bool)
+    finite = np.zeros(len(parts), dtype=bool)
 
     def work(k: int) -> None:
-        part = X[blocks[k]]
+        part = X[parts[k]]
         result = _decided(part, W) if part.dtype == W.dtype else decisions(part.astype(W.dtype), W)
         if result is not None:
-            decided[blocks[k]], finite[k] = result, True
+            decided[parts[k]], finite[k] = result, True
 
-    threads.each(work, [(k,) for k in range(len(blocks))])
-    return decided if finite.all() and len(blocks) else None
+    threads.each(work, [(k,) for k in range(len(parts))])
+    return decided if finite.all() and len(parts) else None
 
 
 def _padded(array: Weights, wide: int, dtype: Any) -> Weights:
@@ -285,8 +282,7 @@ def _untiled(parts: NDArray[Any], count: int) -> NDArray[Any]:
 
 def _leaner(X: Any, compiled: bool) -> Any:
     """Features in the format of the passes: CSR if most values are zero and a compiled pass uses that."""
-    sparse = bool(sp.issparse(X))
-    if not sparse and compiled and X.size and np.count_nonzero(X) <= SPARSE * X.size:
+    if not is_sparse(X) and compiled and X.size and np.count_nonzero(X) <= SPARSE * X.size:
         return sp.csr_array(X)
     return X
 
@@ -297,7 +293,7 @@ def _merge(X: Any, cells: Cells, trained: Cells) -> tuple[Any, Cells, Cells] | N
     A hash finds candidates; only rows that are then seen to be equal are merged.
     """
     n = X.shape[0]
-    dense = not sp.issparse(X)
+    dense = not is_sparse(X)
     if n < 2 or (dense and X.size > MERGE_LIMIT):
         return None
     sample = np.random.default_rng(0).permutation(n)[:2000]
@@ -347,14 +343,14 @@ class Standard:
         """
         total, number = shared.total(np.array([weights.sum(), len(weights)], dtype=float))
         shares = weights / total if total > 0 else np.full(len(weights), 1 / number)
-        sparse = sp.issparse(X)
+        sparse = is_sparse(X)
         mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        for rows in _chunks(X):
+        for rows in blocks(X.shape[0]):
             mean += shares[rows] @ X[rows].astype(float)
         mean = shared.total(mean)
         if sparse:
             present, stored = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-            for rows in _chunks(X):
+            for rows in blocks(X.shape[0]):
                 part = X[rows].astype(float)
                 part.sum_duplicates()
                 part.eliminate_zeros()
@@ -366,10 +362,10 @@ class Standard:
             square = square + np.where(stored == number, 0.0, np.maximum(1 - present, 0.0)) * mean**2
         else:
             residual = np.zeros_like(mean)  # correction of the rounding error
-            for rows in _chunks(X):
+            for rows in blocks(X.shape[0]):
                 residual += shares[rows] @ (X[rows].astype(float) - mean)
             mean = mean + shared.total(residual)
-            for rows in _chunks(X):
+            for rows in blocks(X.shape[0]):
                 square += shares[rows] @ (X[rows].astype(float) - mean) ** 2
             square = shared.total(square)
         spread = np.sqrt(square)
@@ -391,8 +387,7 @@ class Standard:
 
     def features(self, X: Any) -> Any:
         """Standardised features; sparse ones are scaled but not shifted, to stay sparse."""
-        sparse = bool(sp.issparse(X))
-        if sparse:
+        if is_sparse(X):
             return sp.csr_array(X @ sp.diags_array(1 / self.spread)).astype(X.dtype)
         return ((X - self.mean) / self.spread).astype(X.dtype)
 
@@ -419,7 +414,3 @@ class Standard:
 
     def _spread(self, like: Weights) -> Weights:
         return self.spread[:, None].astype(like.dtype)
-
-
-def _chunks(X: Any) -> list[slice]:
-    return [slice(start, start + _ROWS) for start in range(0, X.shape[0], _ROWS)]

@@ -13,7 +13,7 @@ from .._core.errors import AlgorithmError, DataError, FileError
 from ..data.labels import BINARY, Classes, codes_of
 from ..players.steps import StepRule
 from .capabilities import Capabilities
-from .contract import Array, Choice, Learner, Model
+from .contract import Array, Choice, ColumnLearner, Learner, Model
 from .members import Members, Written
 from .messages import Asked, Seen
 from .rows import Rows
@@ -70,7 +70,7 @@ def make_finite(classifiers: Sequence[Any]) -> Finite:
     return Finite(tuple(classifiers))
 
 
-class FiniteLearner(Learner):
+class FiniteLearner(ColumnLearner):
     """Index of the classifier that each configuration plays; sums of all of them are known beforehand."""
 
     def __init__(self, classifiers: tuple[Any, ...], rows: Rows, count: int) -> None:
@@ -79,12 +79,12 @@ class FiniteLearner(Learner):
         self.classifiers = classifiers
         self.measured = rows.cells.sums(decided)
         self.trained = self.measured if rows.trained is rows.cells else rows.trained.sums(decided)
-        self.index = np.zeros(count, dtype=np.intp)
+        self.parameters = np.zeros(count, dtype=np.intp)
 
     def answer(self, asked: Asked) -> Seen:
         """Pick the cheapest; ties go to the first."""
-        self.index = np.argmin(self.trained.T @ asked.costs, axis=0)
-        return Seen(self.measured[:, self.index])
+        self.parameters = np.argmin(self.trained.T @ asked.costs, axis=0)
+        return Seen(self.measured[:, self.parameters])
 
     def every_sum(self) -> Array:
         """All of them."""
@@ -93,22 +93,6 @@ class FiniteLearner(Learner):
     def every_snapshot(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
         """Their indices."""
         return chosen
-
-    def resume(self, state: NDArray[np.intp]) -> None:
-        """Take the indices over."""
-        self.index = state.copy()
-
-    def snapshot(self) -> NDArray[np.intp]:
-        """Copy the indices."""
-        return self.index.copy()
-
-    def keep(self, columns: NDArray[np.intp]) -> None:
-        """Drop the other configurations."""
-        self.index = self.index[columns]
-
-    def finite(self) -> NDArray[np.bool_]:
-        """Always."""
-        return np.ones(len(self.index), dtype=bool)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Look the classifiers up."""

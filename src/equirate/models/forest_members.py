@@ -55,12 +55,11 @@ class ForestMembers(Members):
         """Thresholds on the scores of whole ensembles, or of constant classifiers."""
         boosted = [as_boosted(each) for each in classifiers]
         single = next((each.forest.single for each in boosted if each is not None), False)
-        forests = []
-        for classifier, each in zip(classifiers, boosted, strict=True):
-            if each is None:
-                forests.append(Forest.constant(classifier.decision_function(np.zeros((1, 1))), width, single))
-            else:
-                forests.append(each.forest)
+        nowhere = np.zeros((1, 1))
+        forests = [
+            Forest.constant(classifier.decision_function(nowhere), width, single) if each is None else each.forest
+            for classifier, each in zip(classifiers, boosted, strict=True)
+        ]
         forest = Forest.concatenate(forests)
         return cls(forest, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from scipy.special import expit, softmax
 from .._core import kernels, threads
 from .._core.errors import DataError, FileError
 from .._core.rules import ArrayOf, Rule
+from ..data.features import dense
 from .contributions import node_means
 
 Array = NDArray[np.float64]
@@ -191,9 +192,11 @@ class Forest:
             return scores
         if len(X) * len(self.roots) <= _FEW:
             return self._few_scores(X, scores)
-        columns = np.ascontiguousarray(X.T)
+        columns, is_leaf = np.ascontiguousarray(X.T), (self.left == np.arange(len(self.left))).tolist()
         for root, column in zip(self.roots.tolist(), self.column.tolist(), strict=True):
-            self._descend(columns, root, scores[:, column])
+            for _, node, rows in self.visits(columns, root):
+                if is_leaf[node]:
+                    scores[rows, column] += self.value[node]
         return scores
 
     def _few_scores(self, X: Array, scores: Array) -> Array:
@@ -229,7 +232,7 @@ class Forest:
 
     def checked_features(self, X: Any) -> Array:
         """Features as a dense array of the right width."""
-        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        X = dense(X)
         if X.ndim != 2 or X.shape[1] != self.width:
             raise DataError(f"X has shape {X.shape}, but the trees were trained on {self.width} features")
         if self.single:
@@ -237,21 +240,23 @@ class Forest:
                 X = X.astype(np.float32)
         return np.ascontiguousarray(X, dtype=float)
 
-    def _descend(self, columns: Array, root: int, scores: Array) -> None:
-        """Add one tree's values to scores; the rows of a node are split among its children at once."""
-        ways = [(root, np.arange(len(scores)))]
-        while ways:
-            node, rows = ways.pop()
-            left = int(self.left[node])
-            if left == node:
-                scores[rows] += self.value[node]
-                continue
-            goes_left = self.goes_left(columns, node, rows)
-            below = ((left, rows[goes_left]), (int(self.right[node]), rows[~goes_left]))
-            ways += [(child, child_rows) for child, child_rows in below if len(child_rows)]
+    def visits(self, columns: Array, root: int) -> Iterator[tuple[int, int, NDArray[np.intp]]]:
+        """The nodes of a tree that rows reach, each after its parent: parent (a root's is itself), node and rows.
 
-    def goes_left(self, columns: Array, node: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which rows go left at a node; ``columns`` are the features, transposed."""
+        ``columns`` are the features, transposed.
+        """
+        ways = [(root, root, np.arange(columns.shape[1]))]
+        while ways:
+            parent, node, rows = ways.pop()
+            yield parent, node, rows
+            left = int(self.left[node])
+            if left != node:
+                goes_left = self._goes_left(columns, node, rows)
+                below = ((left, rows[goes_left]), (int(self.right[node]), rows[~goes_left]))
+                ways += [(node, child, child_rows) for child, child_rows in below if len(child_rows)]
+
+    def _goes_left(self, columns: Array, node: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which rows go left at a node."""
         value = columns[self.feature[node]][rows]
         category = int(self.category[node])
         left = value <= self.threshold[node] if category < 0 else self._inside(value, category)

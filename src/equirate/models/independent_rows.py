@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.cells import Cells
+from ..data.features import dense
 from ..data.sample import Sample
 from ..mixtures import Source
 from .linear import FittedLinear
@@ -61,15 +61,11 @@ class IndependentRows(FittedLinear):
         weights = np.linalg.pinv(design)
         if not np.abs(design @ weights - np.eye(len(rows))).max(initial=0.0) <= _EXACT:
             return None
-        nearest = np.asarray(_dense(sample.X) @ weights[:-1] + weights[-1]).argmax(axis=1)
+        nearest = np.asarray(dense(sample.X) @ weights[:-1] + weights[-1]).argmax(axis=1)
         counts = np.zeros((len(cells), len(rows)))
         np.add.at(counts, (cells.index, nearest), cells.weights)
         (counts,) = shared.add(counts)
         return cls(weights, counts, sample.names)
-
-    def families(self) -> list[Family]:
-        """None: they depend on the costs."""
-        return []
 
     def respond(self, costs: Array) -> list[Family]:
         """For each of the costs (cells, answers), the distinct rows sorted by the gain from predicting 1."""
@@ -86,12 +82,7 @@ def _distinct(X: Any) -> Array | None:
     """The distinct rows, sorted; None where they are more than the features and the intercept, or than `MOST`."""
     most = min(X.shape[1] + 1, MOST)
     for rows in (slice(0, 8 * most), slice(None)):  # usually the first rows are enough to see that there are too many
-        distinct = np.unique(_dense(X[rows]), axis=0)
+        distinct = np.unique(dense(X[rows]), axis=0)
         if len(distinct) > most:
             return None
     return np.asarray(distinct, dtype=float)
-
-
-def _dense(X: Any) -> NDArray[Any]:
-    sparse = bool(sp.issparse(X))
-    return np.asarray(X.toarray() if sparse else X)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import kernels
@@ -18,7 +17,7 @@ from .._core.cached import cached_property
 from .._core.errors import AlgorithmError
 from .._core.seeds import stream
 from .._core.threads import undisturbed
-from ..data.features import checked_features, features
+from ..data.features import checked_features, dense, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
 from .capabilities import Capabilities
@@ -195,12 +194,7 @@ class LinearLearner(Learner):
         """One step against the last pass's slope, one projection."""
         if self.slope is None:
             raise AlgorithmError("advance comes after an answer that was asked to descend")
-        self.descend(self.slope, rate)
-
-    def descend(self, slope: NDArray[Any], rate: Array) -> None:
-        """One step against a slope with respect to weights for the features as given."""
-        if self.standard is not None:
-            slope = self.standard.slope(slope)
+        slope = self.slope if self.standard is None else self.standard.slope(self.slope)
         if self.setting.penalty:
             slope[:-1] += self.setting.penalty * self.W[:-1]
         if not self.setting.intercept:
@@ -261,8 +255,7 @@ class LinearLearner(Learner):
     @property
     def _only_feature(self) -> NDArray[Any]:
         """Values of the only feature."""
-        sparse = bool(sp.issparse(self.X))
-        return np.asarray(self.X.toarray() if sparse else self.X)[:, 0]
+        return dense(self.X)[:, 0]
 
     def every_sum(self) -> Array | None:
         """With one feature: both signs with every threshold. Processes that share the rows count them once."""

@@ -15,8 +15,8 @@ from ..data.features import checked_features
 from .contributions import Contributions, linear_contributions
 from .design import decisions, linear_scores
 from .members import Array, Members, Written
+from .rows import blocks
 
-_BLOCK = 65536
 DECIDED = 1 << 20
 """Rows per block of a large array."""
 
@@ -96,7 +96,7 @@ class LinearMembers(Members):
         """
         X = checked_features(X, len(self.W) - self.intercept, self.names)
         V = self.with_intercept.astype(float) @ weights
-        parts = [X[a : a + _BLOCK].astype(self.W.dtype).astype(float) @ V[:-1] for a in range(0, X.shape[0], _BLOCK)]
+        parts = [X[rows].astype(self.W.dtype).astype(float) @ V[:-1] for rows in blocks(X.shape[0])]
         return np.asarray(np.concatenate([*parts, np.zeros(0)]) + V[-1], dtype=float)
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
@@ -116,7 +116,7 @@ class LinearMembers(Members):
         """
         width, V = len(self.W) - self.intercept, self.with_intercept
         if isinstance(X, np.ndarray) and len(X) > DECIDED:  # a block at a time
-            return np.concatenate([self.decide(X[k : k + DECIDED]) for k in range(0, len(X), DECIDED)])
+            return np.concatenate([self.decide(X[rows]) for rows in blocks(len(X), DECIDED)])
         decided = decisions(checked_features(X, width, self.names, finite=False), V)
         if decided is None:  # refuses features that are not finite; scores of finite ones may still be infinite
             return np.asarray(self.scores(X) > 0)

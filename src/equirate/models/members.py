@@ -29,6 +29,11 @@ class Written(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
+def named_inside(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values whose names begin with a prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+
+
 class Members:
     """Several deterministic classifiers, such as those of a mixture, which can be written and read as plain data."""
 

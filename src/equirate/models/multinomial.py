@@ -12,22 +12,25 @@ that correlated features and rare classes take no more passes than others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from .._core import threads
 from .._core.peers import ALONE, Peers
+from ..data.features import is_sparse
 from .cross_fitting import Certain
+from .rows import blocks
 from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
+Result = TypeVar("Result")
 
 TOLERANCE = 1e-5
 """Largest slope of the mean loss at the end, by weights that are scaled to unit second derivatives."""
@@ -103,7 +106,7 @@ class _Regression:
         self.setting, self.X, self.target, self.weights, self.shared = setting, X, target, weights, shared
         self.shares = shares
         self.present, self.totals, self.total = present, totals, float(totals.sum())
-        self.width, self.sparse = int(X.shape[1]), bool(sp.issparse(X))
+        self.width, self.sparse = int(X.shape[1]), is_sparse(X)
         # Of two classes, each has half of the coefficients that one of them would have alone.
         self.ridge = setting.penalty / self.total * (2.0 if len(present) == 2 else 1.0)
         self.place = np.zeros(int(present[-1]) + 1, dtype=np.intp)
@@ -121,10 +124,16 @@ class _Regression:
             values = self.X.nnz // max(self.X.shape[0], 1)
         return max(_BLOCK // max(values, len(self.present), 1), 1)
 
-    def _tasks(self) -> list[tuple[int, int]]:
-        """First and last row of each task of a thread: several blocks."""
-        size = self._rows * (_TASK // _BLOCK)
-        return [(a, min(a + size, len(self.target))) for a in range(0, len(self.target), size)]
+    def _by_block(self, function: Callable[[Any, Array, NDArray[np.intp]], Result]) -> list[Result]:
+        """Results of a function of a block, in the order of the rows, whichever thread finished first."""
+        results: dict[int, list[Result]] = {}
+
+        def work(first: int, last: int) -> None:
+            results[first] = [function(*block) for block in self._blocks(first, last)]
+
+        tasks = blocks(len(self.target), self._rows * (_TASK // _BLOCK))
+        threads.each(work, [(task.start, task.stop) for task in tasks])
+        return [each for first in sorted(results) for each in results[first]]
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[Any, Array, NDArray[np.intp]]]:
         """Features as given, weights, and positions of the classes or kinds, of the rows with positive weight."""
@@ -139,13 +148,7 @@ class _Regression:
 
     def _standard(self) -> tuple[Array, Array]:
         """Centre (0 for sparse features, and without an intercept) and spread of each feature, never 0."""
-        parts: dict[int, list[tuple[float, Array, Array]]] = {}
-
-        def work(first: int, last: int) -> None:
-            parts[first] = [self._moments_of(X, w) for X, w, _ in self._blocks(first, last)]
-
-        threads.each(work, self._tasks())
-        moments = [each for first in sorted(parts) for each in parts[first]]
+        moments = self._by_block(self._moments_of)
         nothing = np.zeros(self.width)
         (total,) = self.shared.add(sum((size * mean for size, mean, _ in moments), nothing))
         mean = total / self.total
@@ -156,7 +159,7 @@ class _Regression:
         spread = np.where(spread > 1e-9 * np.maximum(np.hypot(spread, mean), 1e-300), spread, 1.0)
         return (nothing if self.sparse or not self.setting.intercept else mean), spread
 
-    def _moments_of(self, X: Any, w: Array) -> tuple[float, Array, Array]:
+    def _moments_of(self, X: Any, w: Array, target: NDArray[np.intp]) -> tuple[float, Array, Array]:
         """Weight, mean, and sum of squares about the mean, of the rows of a block."""
         size = float(w.sum())
         if self.sparse:
@@ -225,17 +228,10 @@ class _Regression:
     def loss(self, W: Array) -> tuple[float, Array]:
         """Mean loss with the ridge at weights (features and intercept, classes) and its slope: one pass."""
         coefficients = W[:-1] / self.spread[:, None] if self.sparse else W[:-1]
-        parts: dict[int, list[tuple[float, Array]]] = {}
-
-        def work(first: int, last: int) -> None:
-            parts[first] = [self._block_loss(block, coefficients, W[-1]) for block in self._blocks(first, last)]
-
-        threads.each(work, self._tasks())
         loss, slope = np.zeros(1), np.zeros_like(W)
-        for first in sorted(parts):  # in the order of the rows, whichever thread finished first
-            for lost, part in parts[first]:
-                loss += lost
-                slope += part
+        for lost, part in self._by_block(partial(self._block_loss, coefficients, W[-1])):
+            loss += lost
+            slope += part
         loss, slope = self.shared.add(loss, slope)
         if self.sparse:
             slope[:-1] /= self.spread[:, None]
@@ -246,10 +242,10 @@ class _Regression:
         return float(loss[0] / self.total + self.ridge / 2 * np.square(W[:-1]).sum()), slope
 
     def _block_loss(
-        self, block: tuple[Any, Array, NDArray[np.intp]], W: Array, intercept: Array
+        self, W: Array, intercept: Array, X: Any, w: Array, target: NDArray[np.intp]
     ) -> tuple[float, Array]:
         """Loss and slope of a block of rows."""
-        X, w, target = self._scaled(block[0]), block[1], block[2]
+        X = self._scaled(X)
         rows = np.arange(len(target))
         scores = np.ascontiguousarray((X @ W).T)  # by class: sums over a few classes are fast that way
         scores += intercept[:, None]

@@ -205,4 +205,4 @@ def log_odds(classifier: Any, X: Any) -> Array:
     boosted = trees_of(classifier)
     if boosted is not None:
         return boosted.decision_function(X)
-    return log_odds_of(probabilities_by_class(classifier, X, 2, count_rows(X))[:, 1])
+    return log_odds_of(probabilities_by_class(classifier, X, 2)[:, 1])

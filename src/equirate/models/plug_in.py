@@ -29,7 +29,7 @@ from ..data.sample import Sample, count_rows
 from ..players.steps import StepRule
 from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
-from .contract import Array, Choice, Learner, Model, Prepared
+from .contract import Array, Choice, ColumnLearner, Learner, Model, Prepared
 from .contributions import Contributions
 from .cross_fitting import CrossFit, Fill, Fold, Trainer, fold_count, make_folds, parts_of, unequal_weights
 from .forests import counted_splits
@@ -299,34 +299,18 @@ def served(posterior: Posterior, members: Any) -> Members:
     return result
 
 
-class PlugInLearner(Learner):
+class PlugInLearner(ColumnLearner):
     """Costs (label and signature, configurations)."""
 
     def __init__(self, posterior: Posterior | GivenProbabilities, probabilities: Array, rows: Rows, count: int) -> None:
         self.posterior, self.probabilities, self.rows = posterior, probabilities, rows
         self.places, _ = posterior.signatures.of_cells(rows.cells)
-        self.costs = np.ones((2 * len(posterior.signatures), count))
+        self.parameters = np.ones((2 * len(posterior.signatures), count))
 
     def answer(self, asked: Asked) -> Seen:
         """Adopt the costs, and predict 1 where the expected cost is negative."""
-        self.costs = by_place(asked.costs, self.places, len(self.posterior.signatures))
-        return Seen(self.rows.cells.sums(expected(self.probabilities, self.costs) < 0))
-
-    def resume(self, state: Array) -> None:
-        """Restore the costs."""
-        self.costs = state.copy()
-
-    def snapshot(self) -> Array:
-        """Copy the costs."""
-        return self.costs.copy()
-
-    def keep(self, columns: NDArray[np.intp]) -> None:
-        """Drop the other configurations."""
-        self.costs = self.costs[:, columns]
-
-    def finite(self) -> NDArray[np.bool_]:
-        """Columns without NaN or infinity."""
-        return np.asarray(np.isfinite(self.costs).all(axis=0))
+        self.parameters = by_place(asked.costs, self.places, len(self.posterior.signatures))
+        return Seen(self.rows.cells.sums(expected(self.probabilities, self.parameters) < 0))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""

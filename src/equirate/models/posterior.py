@@ -22,8 +22,9 @@ from ..data.features import features
 from ..data.slices import Slice
 from ..problem.written import read_slice, slice_text
 from .contributions import Contributions, linear_contributions, tree_contributions
-from .cross_fitting import classes_of
+from .cross_fitting import classes_of, probabilities_by_class
 from .forests import Boosted, Forest, as_boosted
+from .members import named_inside
 from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
@@ -97,11 +98,9 @@ class Signatures:
 
     def of_cells(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Position of the coefficient of each cell (label 0 first), and the signature of each cell."""
-        place = {row.tobytes(): k for k, row in enumerate(self.bits)}
-        codes = [place.get(row.tobytes(), -1) for row in _bits(cells, self.slices, self.baselines, self.depth)]
-        if min(codes, default=0) < 0:
+        of = _places(self.bits, _bits(cells, self.slices, self.baselines, self.depth))
+        if of.min(initial=0) < 0:
             raise DataError("there are combinations of groups here that the plug-in was not trained on")
-        of = np.array(codes, dtype=np.intp)
         return cells.labels.astype(np.intp) * len(self) + of, of
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -118,7 +117,8 @@ class Signatures:
             raise DataError("this classifier looks groups up: give attributes (sensitive_features) when predicting")
         kinds, which = np.unique(self.bits[:, self.looked_up], axis=0, return_inverse=True)
         names = [*self.slices, *self.baselines]
-        needed = [names[k].attributes if isinstance(names[k], Slice) else {names[k]} for k in self.looked_up]
+        parts = [names[k] for k in self.looked_up]
+        needed = [part.attributes if isinstance(part, Slice) else {part} for part in parts]
         missing = sorted(set().union(*needed) - set(examples.columns))
         if missing:
             raise DataError(
@@ -126,13 +126,9 @@ class Signatures:
                 f"{', '.join(map(repr, missing))} when predicting"
             )
         masks = [
-            examples.mask(part) if isinstance(part, Slice) else examples.baseline(part).astype(bool)
-            for part in (names[k] for k in self.looked_up)
+            examples.mask(part) if isinstance(part, Slice) else examples.baseline(part).astype(bool) for part in parts
         ]
-        rows = _packed(np.stack(masks, axis=1))
-        place = {row.tobytes(): k for k, row in enumerate(_packed(kinds))}
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        kind = np.array([place.get(row.tobytes(), -1) for row in distinct], dtype=np.intp)[inverse.reshape(-1)]
+        kind = _places(kinds, np.stack(masks, axis=1))
         possible = np.concatenate([which.reshape(-1) == np.arange(len(kinds))[:, None], np.zeros((1, len(self)), bool)])
         allowed = possible[kind]
         result = np.where(allowed, chances, 0.0)
@@ -148,8 +144,11 @@ def _bits(cells: Cells, slices: Sequence[Slice], baselines: Sequence[str], depth
     return np.stack(columns, axis=1).astype(bool) if columns else np.zeros((len(cells), 0), dtype=bool)
 
 
-def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(np.packbits(bits, axis=1))
+def _places(distinct: NDArray[np.bool_], bits: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Place of each row of bits among distinct ones; -1 for a row that is not there."""
+    place = {row.tobytes(): k for k, row in enumerate(np.packbits(distinct, axis=1))}
+    rows, inverse = np.unique(np.packbits(bits, axis=1), axis=0, return_inverse=True)
+    return np.array([place.get(row.tobytes(), -1) for row in rows], dtype=np.intp)[inverse.reshape(-1)]
 
 
 def label_columns(n_classes: int) -> int:
@@ -199,11 +198,11 @@ class Posterior:
         """Probabilities of the label and of each signature; ``examples`` hold the attributes."""
         learners = [each for each in (self.label, self.groups) if each is not None]
         X = X if all(map(takes_anything, learners)) else features(X)
-        labels, count = class_chances(self.label, X, self.n_classes), label_columns(self.n_classes)
+        labels, count = probabilities_by_class(self.label, X, self.n_classes), label_columns(self.n_classes)
         result = np.zeros((len(labels), count + len(self.signatures)))
         result[:, :count] = labels[:, -count:]
         if self.groups is not None:
-            result[:, count:] = class_chances(self.groups, X, len(self.signatures))
+            result[:, count:] = probabilities_by_class(self.groups, X, len(self.signatures))
         result[:, count:] = self.signatures.among(result[:, count:], examples)
         return result
 
@@ -232,7 +231,7 @@ class Posterior:
         classes: int = settings.get("classes", 2)
         signatures = _read_signatures(settings, arrays, classes)
         learners = []
-        unread = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
+        unread = named_inside(arrays, "learner.")
         for name, number in (("label", classes), ("groups", len(signatures))):
             inner = {k.removeprefix(f"{name}."): unread.pop(k) for k in [*unread] if k.startswith(f"{name}.")}
             learners.append(cls._read_learner(name, settings, inner, number))
@@ -312,14 +311,6 @@ def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], class
     if not len(named) or not (np.diff(named) > 0).all() or named[0] < 0 or named[-1] >= classes:
         raise FileError("the classes of a plug-in do not fit together")
     return learner
-
-
-def class_chances(learner: Any, X: Any, classes: int) -> Array:
-    """Probabilities of the classes 0, 1, ...; 0 for classes that a classifier was not trained on."""
-    probabilities = np.asarray(learner.predict_proba(X))
-    result = np.zeros((len(probabilities), classes))
-    result[:, classes_of(learner).astype(np.intp)] = probabilities
-    return result
 
 
 def log_odds_contributions(learner: Any, X: Any) -> Contributions | None:

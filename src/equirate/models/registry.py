@@ -48,11 +48,7 @@ MEMBERS = {
     "class_torch": "equirate.torch.classes:NetworkPlugInMembers",
 }
 """Classes of members by the kind that files name."""
-TRAINERS = {
-    "lightgbm": "equirate.boosting.training",
-    "xgboost": "equirate.boosting.training",
-    "equirate": "equirate.boosting.training",
-}
+TRAINERS = dict.fromkeys(("lightgbm", "xgboost", "equirate"), "equirate.boosting.training")
 """Modules with a trainer of their own for classifiers of a package; it may return None."""
 SAVED_MODELS = {"torch": "equirate.torch.model:TorchModel"}
 """Classes of models that read their own settings from a file, by the kind that files name."""

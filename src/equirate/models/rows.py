@@ -19,6 +19,8 @@ from ..data.sample import Sample, taken
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp] | slice
+BLOCK = 1 << 16
+"""Rows in memory at once where an array has a value for each row and classifier, class or feature."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +164,15 @@ class Rows:
         return self.shared.add(*parts)
 
 
+def blocks(count: int, size: int | None = None) -> list[slice]:
+    """All of ``count`` rows, ``size`` at a time; by default as many as are in memory at once (`BLOCK`)."""
+    size = BLOCK if size is None else size
+    return [slice(a, min(a + size, count)) for a in range(0, count, size)]
+
+
 def batches_in_order(X: Any, cells: Cells, trained: Cells, size: int) -> list[Batch]:
     """All rows, ``size`` at a time, as views where they can be."""
-    n = len(cells.index)
-    return [_batch(X, cells, trained, slice(a, min(a + size, n))) for a in range(0, n, size)]
+    return [_batch(X, cells, trained, rows) for rows in blocks(len(cells.index), size)]
 
 
 def _batch(X: Any, cells: Cells, trained: Cells, rows: Index) -> Batch:

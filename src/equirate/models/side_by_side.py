@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._core.errors import FileError
 from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
 from .contributions import Contributions
-from .members import Array, Members, Written
+from .members import Array, Members, Written, named_inside
 from .registry import read_members
 
 KIND = "side_by_side"
@@ -131,16 +131,16 @@ class SideBySide(Members):
         if not isinstance(kinds, list) or not 1 <= len(kinds) <= MOST or not all(isinstance(k, str) for k in kinds):
             raise FileError(f"classifiers side by side have 1 to {MOST} parts, of kinds that are named")
         _check_kinds(kinds)
-        remaining, numbers = {k: v for k, v in settings.items() if k != "parts"}, dict(arrays)
-        del numbers["order"]
-        parts = []
-        for k, kind in enumerate(kinds):
-            prefix, start = f"{k}.", f"{cls.nested}{k}."
-            inner = {name.removeprefix(prefix): remaining.pop(name) for name in [*remaining] if name.startswith(prefix)}
-            inside = {name.removeprefix(start): numbers.pop(name) for name in [*numbers] if name.startswith(start)}
-            parts.append(read_members(Written(kind, inner, inside)))
-        if remaining or numbers:
-            raise FileError(f"classifiers side by side have {next(iter([*remaining, *numbers]))[:60]!r}, of no part")
+        settings_of = tuple(f"{k}." for k in range(len(kinds)))
+        arrays_of = tuple(f"{cls.nested}{k}." for k in range(len(kinds)))
+        of_no_part = [name for name in settings if name != "parts" and not name.startswith(settings_of)]
+        of_no_part += [name for name in arrays if name != "order" and not name.startswith(arrays_of)]
+        if of_no_part:
+            raise FileError(f"classifiers side by side have {of_no_part[0][:60]!r}, of no part")
+        parts = [
+            read_members(Written(kind, named_inside(settings, begin), named_inside(arrays, array_begin)))
+            for kind, begin, array_begin in zip(kinds, settings_of, arrays_of, strict=True)
+        ]
         if len({part.width for part in parts if part.width is not None}) > 1:
             raise FileError("classifiers side by side have other numbers of features")
         if not len(order) or order.min() < 0 or order.max() >= sum(len(part) for part in parts):

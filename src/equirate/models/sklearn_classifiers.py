@@ -119,18 +119,18 @@ class Line:
         return int(self.coef_.shape[1])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score of the second class."""
-        return self._scores(X)[:, 0]
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Score of the second class; of each class where there are more."""
         columns, X = feature_names(X), checked_features(X, self.n_features_in_)
         if columns is not None and self.names is not None and columns != self.names:
             raise DataError(f"the columns of X must be those of the training data, in their order: {list(self.names)}")
-        return np.asarray(X @ self.coef_.T + self.intercept_, dtype=float)
+        scores = np.asarray(X @ self.coef_.T + self.intercept_, dtype=float)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The second class where the score is above 0."""
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+        """The second class where the score is above 0; of more classes, that with the highest score."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
 
 
 class ClassLine(Line):
@@ -152,19 +152,11 @@ class ClassLine(Line):
             raise FileError("the coefficients of a logistic regression do not fit together")
         self._refuse_other_names()
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score of each class."""
-        return self._scores(X)
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class, to the last digit as scikit-learn has it."""
         from sklearn.utils.extmath import softmax as sklearns  # takes a second: only where it is used
 
-        return np.asarray(sklearns(self._scores(X)))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score."""
-        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+        return np.asarray(sklearns(self.decision_function(X)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from ..problem.written import as_text, read_slice
 from .capabilities import Capabilities
-from .contract import Array, Choice, Learner, Model
+from .contract import Array, Choice, ColumnLearner, Learner, Model
 from .contributions import Contributions
 from .members import Members, Written
 from .messages import Asked, Seen
@@ -94,7 +94,7 @@ class Thresholds(Model):
         return ThresholdLearner(self, rows, count)
 
 
-class ThresholdLearner(Learner):
+class ThresholdLearner(ColumnLearner):
     """Thresholds (groups, configurations)."""
 
     def __init__(self, setting: Thresholds, rows: Rows, count: int) -> None:
@@ -104,14 +104,14 @@ class ThresholdLearner(Learner):
         self.sorted = score[self.order]
         self.cell, self.weight = rows.trained.index[self.order], rows.trained.weights[self.order, None]
         self.bounds = np.searchsorted(group[self.order], np.arange(len(setting.groups) + 1))
-        self.cuts = np.full((len(setting.groups), count), np.inf)
+        self.parameters = np.full((len(setting.groups), count), np.inf)
 
     def answer(self, asked: Asked) -> Seen:
         """Find the cheapest threshold of every group and configuration."""
         costs = asked.costs[self.cell] * self.weight
         groups = [slice(*self.bounds[g : g + 2]) for g in range(len(self.setting.groups))]
-        self.cuts = np.stack([_cheapest(self.sorted[rows], costs[rows]) for rows in groups])
-        return Seen(self.rows.cells.sums(self.score[:, None] > self.cuts[self.group]))
+        self.parameters = np.stack([_cheapest(self.sorted[rows], costs[rows]) for rows in groups])
+        return Seen(self.rows.cells.sums(self.score[:, None] > self.parameters[self.group]))
 
     @cached_property
     def _edges(self) -> Array | None:
@@ -132,21 +132,9 @@ class ThresholdLearner(Learner):
         assert self._edges is not None  # callers have called `every_sum`
         return self._edges[chosen][None]
 
-    def resume(self, state: Array) -> None:
-        """Restore the thresholds."""
-        self.cuts = state.copy()
-
-    def snapshot(self) -> Array:
-        """Copy the thresholds."""
-        return self.cuts.copy()
-
-    def keep(self, columns: NDArray[np.intp]) -> None:
-        """Drop the other configurations."""
-        self.cuts = self.cuts[:, columns]
-
     def finite(self) -> NDArray[np.bool_]:
         """Infinite thresholds are valid: only NaN is not."""
-        return np.asarray(~np.isnan(self.cuts).any(axis=0))
+        return np.asarray(~np.isnan(self.parameters).any(axis=0))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""

@@ -97,14 +97,9 @@ class NetworkTrainer(Trainer):
             )
 
     def _train(
-        self,
-        target: NDArray[Any],
-        weights: Array | None,
-        classes: int,
-        fold: int | None,
-        train: Index,
-        tests: Sequence[Index],
+        self, target: NDArray[Any], weights: Array | None, classes: int, fold: int | None
     ) -> tuple[Any, list[Array]]:
+        train, tests = self.rows_without(fold)
         w = np.zeros(len(target))
         w[train] = 1.0 if weights is None else weights[train]
         seed = self.seed if fold is None else self.seed + 1 + fold
