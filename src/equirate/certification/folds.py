@@ -144,12 +144,11 @@ def _other_folds(
             left = f"about {(K - k) * each:.0f} s to go"
             text = f"confidence: training {k + 1} of {K}, each without one fold ({left})"
             print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
-        held_out = of == (k + 1) % K
-        train = np.flatnonzero((of != k) & (trusted | ~held_out))
-        one = training.solve(train, [-feasible_margins(training.problem, tight)])
+        held_out = np.flatnonzero(of == (k + 1) % K)
+        train = np.flatnonzero((of != k) & (trusted | (of != (k + 1) % K)))
+        one = training.solve(train, [-feasible_margins(training.problem, tight)], held_out=held_out)
         if not trusted:
-            choose = np.flatnonzero(held_out)
-            one = one.on_sample(training.sample.take(choose), training.cells.only(choose))
+            one = one.on_sample(training.sample.take(held_out), training.cells.only(held_out))
         solutions.append(one)
     if training.settings.verbose:
         print(file=sys.stderr)

@@ -79,6 +79,8 @@ class TorchLearner(Learner):
             Network(module, optimizer, setting.scheduler, self.device, amp, setting.compiled, keep)
             for module in modules
         ]
+        self.module = self.networks[0].module
+        """A module with the architecture of all networks, which may all be dropped when they have converged."""
         self.share.synchronise(self.networks)
         self.ledger = Ledger(rows.cells, len(modules))
         self.keeper: NetworkCheckpoints | None = None
@@ -308,7 +310,7 @@ class TorchLearner(Learner):
         return self._members([mean])
 
     def _members(self, states: Sequence[Any]) -> TorchMembers:
-        return members_of(self.networks[0].module, states, self.device)
+        return members_of(self.module, states, self.device)
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Score the rows and sum over cells."""

@@ -20,6 +20,8 @@ from ..problem.problem import Problem
 from .settings import SPLIT, Settings
 
 Rows = NDArray[np.intp]
+TRAINS, HELD_OUT, NEITHER = 0, 1, 2
+"""Codes of rows: they train the model, are held out, or are for something else, such as a test."""
 FEWEST = 5
 """Fewest examples of a rate in every part; with fewer, fit uses all data for everything, with a warning."""
 
@@ -39,9 +41,9 @@ class Parts:
     test: slice | None = None
 
     def codes(self, rows: int) -> NDArray[np.int8]:
-        """Part of each row, where the rows are before `order` is applied: 0 trains, 1 is held out, 2 tests."""
-        codes = np.zeros(rows, dtype=np.int8)
-        for code, part in ((1, self.validation), (2, self.test)):
+        """Code of each row, where the rows are before `order` is applied."""
+        codes = np.full(rows, TRAINS, dtype=np.int8)
+        for code, part in ((HELD_OUT, self.validation), (NEITHER, self.test)):
             if part is not None:
                 codes[part if self.order is None else self.order[part]] = code
         return codes

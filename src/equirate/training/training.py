@@ -29,7 +29,7 @@ from ..models.contract import Prepared, check_shared_rows
 from ..models.design import Standard
 from ..problem.problem import Problem
 from .draws import Draws
-from .parts import Parts
+from .parts import HELD_OUT, NEITHER, TRAINS, Parts
 from .settings import SPLIT, Settings
 
 Array = NDArray[np.float64]
@@ -161,7 +161,8 @@ class Training:
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(sense) if shown else None
         try:
             if self.linear:
-                solution = self._generated(self._fitted, levels, start, line, self.parts.validation is not None)
+                codes = None if self.parts.validation is None else self.parts.codes(len(self.sample))[self._fitted]
+                solution = self._generated(self._fitted, levels, start, line, codes, self.mixes_on_held_out)
                 return solution, solution
             solution = self.solve(self.parts.train, levels, start, line)
             chooser = solution
@@ -178,17 +179,25 @@ class Training:
         levels: Levels | None = None,
         start: Start | None = None,
         line: ProgressLine | None = None,
+        *,
+        held_out: Rows | slice | None = None,
     ) -> Solution:
-        """Solve on some of the rows: generate columns or, if the algorithm is a game, play it."""
-        if self.generates and self.referee:
-            return self._generated(slice(None), None, start, line, in_parts=True)
-        if self.generates:
+        """Solve on some of the rows: generate columns or, if the algorithm is a game, play it.
+
+        ``held_out`` are the rows that the multipliers see instead, where they see others than the model (`referee`); by
+        default the part that is held out.
+        """
+        held_out = self.parts.choose if held_out is None else held_out
+        if self.generates and not self.referee:
             return self._generated(rows, levels, start, line)
+        if self.generates:
+            part = np.full(len(self.sample), NEITHER, dtype=np.int8)
+            part[rows], part[held_out] = TRAINS, HELD_OUT
+            return self._generated(slice(None), levels, start, line, part, mix_on_held_out=True)
         options = self._options(levels, start, line)
-        if self.referee:
-            # The model is trained on one part, and the multipliers see another (Cotter et al. 2019).
+        if self.referee:  # the model is trained on one part, and the multipliers see another (Cotter et al. 2019)
             weights = self.sample.examples.weights
-            trained, measured = _only(weights, self.parts.train), _only(weights, self.parts.choose)
+            trained, measured = _only(weights, rows), _only(weights, held_out)
             judged = replace(self.sample, examples=replace(self.sample.examples, weights=measured))
             return solve_on(self.problem, judged, options, cells=self.cells.weighing(measured), trained=trained)
         return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.only(rows))
@@ -199,9 +208,10 @@ class Training:
         levels: Levels | None,
         start: Start | None,
         line: ProgressLine | None,
-        in_parts: bool = False,
+        part: NDArray[np.int8] | None = None,
+        mix_on_held_out: bool = False,
     ) -> Solution:
-        """Generate columns on some of the rows; ``in_parts``: some of them train, and the others are held out."""
+        """Generate columns on some of the rows; ``part`` says which of them train and which are held out."""
         generator = Generator(
             passes=Options(n_rounds=self.settings.n_rounds).passes(),
             watch=None if line is None else line.watch,
@@ -214,8 +224,8 @@ class Training:
             self.sample.take(rows),
             self.cells.only(rows),
             self.model(),
-            part=self.parts.codes(len(self.sample))[rows] if in_parts else None,
-            mix_on_held_out=in_parts and self.mixes_on_held_out,
+            part=part,
+            mix_on_held_out=mix_on_held_out,
             levels=(0.0,) if levels is None else levels,
         )
 
