@@ -207,6 +207,7 @@ def powers(
     results = []
     all_rates = [rate for constraint in constraints for rate in constraint.rates()]
     sample = CellSample.of(all_rates, examples, predictions, drawn, cells)
+    sizes = sample.cells.sizes(positive=True)  # of all processes
     for constraint in constraints:
         rates = list(constraint.rates())
         if not sample.cells.measures(rates):
@@ -215,7 +216,9 @@ def powers(
                 ConstraintPower(repr(constraint), False, nan, nan, False, "examples", 0, None, None, confidence)
             )
             continue
-        results.append(_Planned(constraint, sample.merged(rates), confidence, power).result(examples, counts))
+        planned = _Planned(constraint, sample.merged(rates), confidence, power)
+        behind = int(sizes[sample.cells.behind(planned.limiting())].sum())
+        results.append(planned.result(examples, counts, behind, int(sizes.sum())))
     return Power(tuple(results), confidence, power, assumed)
 
 
@@ -228,7 +231,8 @@ class _Planned:
         self.chance = 1 - (1 - power) / len(self.parts)  # each part may miss its share
         self.two_sided = len(self.parts) == 2 and opposed(*self.parts)
 
-    def result(self, examples: Examples, counts: bool) -> ConstraintPower:
+    def result(self, examples: Examples, counts: bool, behind: int, rows: int) -> ConstraintPower:
+        """``behind`` are the examples behind the limiting rate, and ``rows`` all that have weight."""
         values = [self.sample.estimate(part).value for part in self.parts]
         available = -sum(values) / 2 if self.two_sided else -max(values)
         margin = self.margin(1.0)
@@ -237,18 +241,15 @@ class _Planned:
         factor = _smallest(lambda f: self.margin(f) <= available, least) if wanted else None
         ends = [part.interval for part in self.parts]
         most = max(end.hi for end in ends) + available if self.two_sided else max(-end.lo for end in ends)
-        rate = self.limiting()
-        counted = examples.mask(rate.slice) & rate.among(examples.labels) & (examples.weights > 0)
-        count, rows = int(counted.sum()), int((examples.weights > 0).sum())
         return ConstraintPower(
             repr(self.constraint),
             None if available <= 0 else margin <= available,
             margin,
             available,
             self.two_sided,
-            _examples_of(rate, examples),
-            count,
-            None if factor is None else _two_digits(factor * count),
+            _examples_of(self.limiting(), examples),
+            behind,
+            None if factor is None else _two_digits(factor * behind),
             None if factor is None else _two_digits(factor * rows),
             self.confidence,
             most,

@@ -125,6 +125,10 @@ class ThresholdLearner(ColumnLearner):
 
     def every_sum(self) -> Array | None:
         """All thresholds, where groups have none of their own."""
+        return self._every_sum
+
+    @cached_property
+    def _every_sum(self) -> Array | None:
         return None if self._edges is None else sums_above(self._edges, self.score, self.rows.cells)
 
     def every_snapshot(self, chosen: NDArray[np.intp]) -> Array:

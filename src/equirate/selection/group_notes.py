@@ -56,7 +56,7 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
     if not any(isinstance(part, ConstraintFamily) for part in asked.constraints) or not chooser.status.feasible:
         return ()
     cells = chooser.judge.cells
-    counts = np.bincount(cells.index[cells.weights > 0], minlength=len(cells))
+    counts = cells.sizes(positive=True)
 
     def rows(rate: Rate) -> int:
         return int(counts[cells.behind(rate)].sum())
