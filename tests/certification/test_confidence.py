@@ -281,7 +281,7 @@ def parts_of(constraint) -> tuple[ConstraintTest, FoldMixtures, np.ndarray]:
     _, chooser = training.play()
     trial = constraint_test_of(training, "approximate")
     rows = np.arange(N)
-    where = {"inside": rows, "test": rows, "size": N, "beyond": np.zeros(len(trial.parts))}
+    where = {"inside": rows, "test": rows, "size": N, "over_normal": np.zeros(len(trial.parts))}
     part = FoldMixtures(trial, chooser, **where)
     mu = np.random.default_rng(1).dirichlet(np.full(len(part.members), 0.3))
     return trial, part, mu

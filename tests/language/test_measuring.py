@@ -14,7 +14,9 @@ INF, NAN = np.inf, np.nan
 def test_each_rate_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     plain = Examples.measure
-    monkeypatch.setattr(Examples, "measure", lambda self, *given: asked.append(given[0].kind.name) or plain(self, *given))
+    monkeypatch.setattr(
+        Examples, "measure", lambda self, *given: asked.append(given[0].kind.name) or plain(self, *given)
+    )
     expr = eq.tpr() + eq.tpr() * eq.fpr() - eq.square(eq.fpr())
     assert expr.evaluate([0, 1, 1, 0], [0, 1, 0, 1]) == pytest.approx(0.5)
     assert asked == ["tpr", "fpr"]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 import equirate as eq
 from equirate.data.examples import Examples
@@ -80,6 +80,7 @@ GRIDS = {count: simplex(count) for count in (2, 3, 4)}
 
 @pytest.mark.parametrize("name", PROBLEMS)
 @given(st.integers(0, 10**6), st.sampled_from([2, 3, 4]))
+@example(5622, 2)  # a search for the smallest violation that ended within the gap of the objective
 @settings(max_examples=12, deadline=None)
 def test_no_mixture_on_a_fine_grid_is_better_and_none_is_below_the_bound(name, seed, count):
     case = Case(PROBLEMS[name], seed, count)

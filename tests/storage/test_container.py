@@ -207,8 +207,8 @@ def test_every_flipped_bit_is_found(saved: Path) -> None:
 def test_versions(saved: Path) -> None:
     header, data = parts(saved)
     for version, message in (
-        ("3", "it has format version 3 in the layout of 2, the newest known here: upgrade equirate"),
-        ("1", "it has format version 1 in the layout of 2"),
+        ("3", "its format version is 3, and this equirate reads version 2: upgrade equirate"),
+        ("1", "its format version is 1, and this equirate reads version 2"),
         ("0", "no format version, but '0'"),
         ("two", "no format version"),
         (2, "version must be a text"),

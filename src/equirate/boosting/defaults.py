@@ -1,4 +1,4 @@
-"""What ``model="trees"`` stands for, and the settings of its trees; sizes for few rows are in `training`."""
+"""What ``model="trees"`` stands for, and the settings of its trees; sizes for few rows: `boosting/training.py`."""
 
 from __future__ import annotations
 

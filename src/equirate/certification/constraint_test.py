@@ -108,8 +108,8 @@ class ConstraintTest:
         measure = measurer(self.sample.examples.take(rows), probability)
         return np.array([float(residual.expr.value(measure)) for residual in self.residuals])
 
-    def beyond(self, rows: Rows, probability: Array, size: int) -> Array:
-        """How far the bound of each residual exceeds z standard errors, in a test of ``size`` rows."""
+    def excess_over_normal(self, rows: Rows, probability: Array, size: int) -> Array:
+        """Reach of the bound of each residual less that of z standard errors, in a test of ``size`` rows."""
         judged = self._judged(rows, probability)
         tested = plain = [judged.estimate(residual.expr) for residual in self.residuals]
         if self.method == "exact":

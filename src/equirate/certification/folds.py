@@ -43,14 +43,17 @@ def cross_fit(training: Training, chooser: Solution, seconds: float) -> MethodRe
     if of is None:
         return too_few(constraint_test, plain)
     some_rows, size = thinned(constraint_test, rows, plain), constraint_test.count(rows)
-    beyond, tight = constraint_test.beyond(*some_rows, size), TIGHT * constraint_test.reach(*some_rows, size)
-    trusted = training.settings.trusted(constraint_test.count(of[len(of) // K :]), training.width)
+    over_normal, tight = (
+        constraint_test.excess_over_normal(*some_rows, size),
+        TIGHT * constraint_test.reach(*some_rows, size),
+    )
+    on_all = training.settings.may_mix_on_training_rows(constraint_test.count(of[len(of) // K :]), training.width)
     if training.linear:
-        solutions = _linear_folds(training, of, trusted, tight)
+        solutions = _linear_folds(training, of, on_all, tight)
     else:
-        solutions = _other_folds(training, of, trusted, tight, seconds)
+        solutions = _other_folds(training, of, on_all, tight, seconds)
     parts = [
-        FoldMixtures(constraint_test, one, inside=rows[of != k], test=rows[of == k], size=size, beyond=beyond)
+        FoldMixtures(constraint_test, one, inside=rows[of != k], test=rows[of == k], size=size, over_normal=over_normal)
         for k, one in enumerate(solutions)
     ]
     return run_sequence(constraint_test, parts)
@@ -68,7 +71,7 @@ def excess_on_unseen_rows(training: Training) -> Array:
     if of is None:
         return np.zeros(len(constraint_test.parts))
     probability, seen = np.empty(len(of)), []
-    for k, solution in enumerate(_linear_folds(inner, of, trusted=True)):
+    for k, solution in enumerate(_linear_folds(inner, of, on_all=True)):
         decided = solution.polish().expected_sample(inner.sample)
         fold, trained = np.flatnonzero(of == k), np.flatnonzero(of != k)
         probability[fold] = decided[fold]
@@ -92,13 +95,11 @@ def _folds(training: Training) -> NDArray[np.int8] | None:
     return of if enough else None
 
 
-def _linear_folds(
-    training: Training, of: NDArray[np.int8], trusted: bool, tight: Array | None = None
-) -> list[Solution]:
+def _linear_folds(training: Training, of: NDArray[np.int8], on_all: bool, tight: Array | None = None) -> list[Solution]:
     """Columns of a linear model without each fold: for the constraints as written, and for tighter ones if given.
 
-    All folds share the passes. Where the model's own rates are not trusted, the fold after the one that is left out
-    measures, and is not trained on either.
+    All folds share the passes. Where the mixture is not chosen on the rows that train (``on_all`` is False), the fold
+    after the one that is left out measures, and is not trained on either.
     """
     problem, examples, cells = training.problem, training.sample.examples, training.cells
     engine = LinearEngine.of(training.sample, cells, of, K, training.model())
@@ -107,7 +108,7 @@ def _linear_folds(
     views, rows = [], set(range(K))
     for k in range(K):
         held = (k + 1) % K
-        views.append(engine.view(sorted(rows - {k})) if trusted else engine.view(sorted(rows - {k, held}), [held]))
+        views.append(engine.view(sorted(rows - {k})) if on_all else engine.view(sorted(rows - {k, held}), [held]))
     runs = [[engine.begin(view, table) for view in views]]
     engine.run(list(zip(runs[0], views, strict=True)))
     if tight is not None:
@@ -130,7 +131,7 @@ def _linear_folds(
 
 
 def _other_folds(
-    training: Training, of: NDArray[np.int8], trusted: bool, tight: Array, seconds: float
+    training: Training, of: NDArray[np.int8], on_all: bool, tight: Array, seconds: float
 ) -> list[Solution]:
     """Columns of any other model without each fold, one after the other, for tighter constraints.
 
@@ -145,9 +146,9 @@ def _other_folds(
             text = f"confidence: training {k + 1} of {K}, each without one fold ({left})"
             print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
         held_out = np.flatnonzero(of == (k + 1) % K)
-        train = np.flatnonzero((of != k) & (trusted | (of != (k + 1) % K)))
+        train = np.flatnonzero((of != k) & (on_all | (of != (k + 1) % K)))
         one = training.solve(train, [-feasible_margins(training.problem, tight)], held_out=held_out)
-        if not trusted:
+        if not on_all:
             one = one.on_sample(training.sample.take(held_out), training.cells.only(held_out))
         solutions.append(one)
     if training.settings.verbose:

@@ -59,14 +59,14 @@ def hold_out(training: Training, chooser: Solution, method: str) -> MethodResult
         return too_few(constraint_test, plain)
     rows, inside = (np.arange(len(training.sample))[part] for part in (test, training.parts.choose))
     some_rows, size = thinned(constraint_test, inside, plain), constraint_test.count(rows)
-    beyond = constraint_test.beyond(*some_rows, size)
-    excess = np.zeros_like(beyond)
+    over_normal = constraint_test.excess_over_normal(*some_rows, size)
+    excess = np.zeros_like(over_normal)
     if training.linear:
-        tight = TIGHT * (constraint_test.reach(*some_rows, size) + beyond)
+        tight = TIGHT * (constraint_test.reach(*some_rows, size) + over_normal)
         if not training.mixes_on_held_out:
             excess = excess_on_unseen_rows(training)
         chooser = training.play([0.0, -feasible_margins(training.problem, tight)])[1]
-    where: dict[str, Any] = {"inside": inside, "test": rows, "size": size, "beyond": beyond}
+    where: dict[str, Any] = {"inside": inside, "test": rows, "size": size, "over_normal": over_normal}
     if training.draws is None:
         part = FoldMixtures(constraint_test, chooser, **where)
     else:

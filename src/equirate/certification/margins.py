@@ -68,7 +68,7 @@ class FoldMixtures:
         Rows that may be used.
     test, size
         Rows that this part's mixture is tested on, and how many rows the whole test has.
-    beyond
+    over_normal
         How far bounds exceed z standard errors.
     """
 
@@ -80,9 +80,9 @@ class FoldMixtures:
         inside: Rows,
         test: Rows,
         size: int,
-        beyond: Array,
+        over_normal: Array,
     ) -> None:
-        self.constraint_test, self.test, self.beyond = constraint_test, test, beyond
+        self.constraint_test, self.test, self.over_normal = constraint_test, test, over_normal
         self.solution, self.judge = solution, solution.judge
         picked = self._candidates(solution.columns)
         self.columns, self.members = solution.columns.where(picked), solution.members(picked.tolist())
@@ -133,7 +133,7 @@ class FoldMixtures:
             inside = columns(self.constraint_test.cells, residual.rates)[2]
             sizes = (self.constraint_test.cells.totals @ inside**2) * 0.25
             margins.append(self.constraint_test.z * np.sqrt((gradient**2 * sizes).sum()))
-        return np.array(margins) + self.beyond
+        return np.array(margins) + self.over_normal
 
     # -- standard errors -------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class FoldMixtures:
                 forms.append(known[1])
             of.append(len(forms) - 1)  # the other side of an abs has the same form
             before = keys, gradient
-        fixed = share * self.beyond + more
+        fixed = share * self.over_normal + more
         factor = share * self.constraint_test.z * self.wider
         return Margins(np.stack(forms), np.array(of), fixed, factor, tuple(self.near))
 

@@ -1,4 +1,4 @@
-"""Splitting examples into parts that look alike: stratified by cell, so that every part can measure every rate."""
+"""Splitting rows into parts that look alike: by cell, so that each measures every rate, clusters together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .._core.seeds import stream
 from .cells import Cells
 
 Array = NDArray[np.float64]
-Parts = list[NDArray[np.intp]]
+RowLists = list[NDArray[np.intp]]
 _BLOCK = 1 << 20
 
 
-def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None, use: str = "split") -> Parts:
+def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None, use: str = "split") -> RowLists:
     """Split into parts with given shares, cell by cell; every part is sorted. ``use`` names the random stream.
 
     Every part has its share of every cell to within one example. Each cell is dealt out from an offset of its own

@@ -327,7 +327,7 @@ class RateClassifier(RateEstimator):
         examples = self._examples(original, checked_y, data, clusters)
         problem = self._expanded(original, examples)
         cells = problem_cells(problem, examples)
-        if settings.tested:
+        if settings.test_share:
             refuse_inexact(problem, examples, cells)
         drawn = self.output == "hashed" and bool(problem.constraints)
         hashes = row_keys(features) if drawn and may_repeat(features, cells) else None

@@ -36,7 +36,7 @@ from .record import Start
 from .solution import Solution
 
 Array = NDArray[np.float64]
-Parts = NDArray[np.int8]
+PartCodes = NDArray[np.int8]
 Watch = Callable[[Sequence[Generation]], Any]
 Levels = Sequence[float | Array]
 """Allowed violations: one number for all constraints, or one for each after ``abs`` and ``max`` are split."""
@@ -73,7 +73,7 @@ class Generator:
         cells: Cells,
         model: Model,
         *,
-        part: Parts | None = None,
+        part: PartCodes | None = None,
         mix_on_held_out: bool = False,
         levels: Levels = (0.0,),
     ) -> Solution:
@@ -113,7 +113,7 @@ class Generator:
         model: Linear,
         judge: Table,
         tables: Sequence[Table],
-        part: Parts | None,
+        part: PartCodes | None,
         mix_on_held_out: bool,
     ) -> Solution:
         if model.radius is not None or model.spread:

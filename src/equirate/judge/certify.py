@@ -1,4 +1,4 @@
-"""Verdicts: what a sample says about constraints, one by one and together.
+"""Verdicts: what a sample says about constraints, one by one and together (with corrections).
 
 In: constraints, examples, predictions, and which method says how sure we are (`estimates`, or `exact` for strictness).
 Out: a `Certificate` for each constraint.
@@ -32,7 +32,7 @@ __all__ = ["Certificate", "Certificates", "Estimate", "certify", "check_confiden
 Array = NDArray[np.float64]
 Estimator = Callable[[Sequence[Expression]], list[Estimate]]
 Levels = Callable[[int, float, Callable[[int, float], bool]], list[float]]
-"""From a number of claims, a confidence level, and whether one can be made at a level: the level of each."""
+"""Takes the number of claims, the overall level, and whether claim k can be made at a level; a level for each claim."""
 
 
 ROUNDING = 1e-9
@@ -47,8 +47,8 @@ class Certificate:
     lower one is above 0, and ``"cannot tell"`` otherwise: then more data are needed, or a margin. ``low`` and ``high``
     are these one-sided bounds, each at the confidence level by itself (after the correction, if there is one). A
     constraint on ``abs`` or ``max`` holds if all of its parts do, so ``violation`` and ``high`` are the largest over
-    its parts, and so is ``low``, each part at a share of what the level leaves. ``"not measured"`` says that a group in
-    it has no examples in these data.
+    its parts, and so is ``low``, with the error probability divided among the parts. ``"not measured"`` says that a
+    group in it has no examples in these data.
     """
 
     constraint: str

@@ -176,7 +176,7 @@ class _Branching:
 
     def tightened(self, node: _Node) -> _Node | None:
         """The node with its box tightened around mixtures better than the best known one; None if there are none."""
-        columns, cutoff = self.columns, self.value - _CUTOFF * self.effort.search.gap
+        columns, cutoff = self.columns, self._less(_CUTOFF)
         columns.aim(self.room)
         columns.inside(node.box)
         columns.below(cutoff, violation=self.room is None)
@@ -195,7 +195,12 @@ class _Branching:
     @property
     def enough(self) -> float:
         """A box with a bound above this need not be searched."""
-        return self.value - self.effort.search.gap
+        return self._less(1.0)
+
+    def _less(self, share: float) -> float:
+        """A value below the best known one by a share of the gap; a violation is searched until it is 0."""
+        value = self.value - share * self.effort.search.gap
+        return max(value, KEPT) if self.room is None and self.value > KEPT else value
 
     def bound(self, box: Box, above: float, shrinking: bool) -> _Node | None:
         """Solve a box's programme and cut its convex atoms; None if the box has no better mixture."""

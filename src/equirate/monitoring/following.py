@@ -29,7 +29,8 @@ Counts = NDArray[np.int64]
 """(proportions, 2): successes and trials."""
 
 EVERY = 1000
-"""Rows between starts. Detecting a large violation takes a few hundred rows, so more starts would gain little."""
+"""A new test of each constraint starts every so many rows. Detecting a large violation takes a few hundred rows, so
+that more starts would gain little."""
 MOST_POINTS = 100
 """Moments in the history, at most; every second one goes when there are more."""
 _SURE = 0.8

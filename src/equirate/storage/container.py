@@ -208,7 +208,7 @@ def _check_version(table: Any) -> None:
         raise FileError(f"it has no format version, but {shown(version)}")
     if int(version) != VERSION:
         advice = ": upgrade equirate" if int(version) > VERSION else ""
-        raise FileError(f"it has format version {version} in the layout of {VERSION}, the newest known here{advice}")
+        raise FileError(f"its format version is {version}, and this equirate reads version {VERSION}{advice}")
 
 
 def _array(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:

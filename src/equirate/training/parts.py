@@ -51,8 +51,9 @@ class Parts:
     @classmethod
     def of(cls, settings: Settings, problem: Problem, cells: Cells, width: int, seed: int | None) -> Parts:
         """Split into a part to train on, one to choose on and, for the strict method of confidence, one to test on."""
-        share, tested, everything = settings.validation, settings.tested, slice(0, len(cells.index))
-        share = 0.0 if settings.resolved_model.capabilities.out_of_sample and not settings.referee else share
+        share, tested, everything = settings.validation, settings.test_share, slice(0, len(cells.index))
+        if settings.resolved_model.capabilities.out_of_sample and not settings.referee:
+            share = 0.0  # the model's rates are those of rows that it has not seen: none need to be held out
         if share == 0 and not tested:
             return cls(None, everything, None, everything)
         shares = [(1 - tested) * (1 - share), (1 - tested) * share, tested]
@@ -62,8 +63,8 @@ class Parts:
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             test = parts.pop() if tested else None
             # Both parts together choose best (the held-out one alone is small), unless the model overfits.
-            trusted = settings.trusted(cells.shared.total(len(rows[0])), width)
-            choose = slice(0, ends[len(parts)]) if trusted else parts[-1]
+            on_all = settings.may_mix_on_training_rows(cells.shared.total(len(rows[0])), width)
+            choose = slice(0, ends[len(parts)]) if on_all else parts[-1]
             small: Any = np.int32 if ends[-1] < 2**31 else np.intp  # it is kept as long as the rows
             return cls(np.concatenate(rows, dtype=small), parts[0], parts[1] if share else None, choose, test)
         if tested and settings.confidence_method == SPLIT:  # without a test there is no certificate

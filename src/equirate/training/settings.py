@@ -76,12 +76,12 @@ class Settings:
         return self.scale and self.resolved_model.capabilities.standardises
 
     @property
-    def tested(self) -> float:
+    def test_share(self) -> float:
         """Share of the data that is kept for a test alone."""
         return TESTED if self.confidence is not None and self.confidence_method in ("holdout", SPLIT) else 0.0
 
-    def trusted(self, examples: int, width: int) -> bool:
-        """Whether a model trained on so many examples may choose its mixture on them."""
+    def may_mix_on_training_rows(self, examples: int, width: int) -> bool:
+        """Whether the rates of a model on so many training examples say enough to choose its mixture by."""
         model = self.resolved_model.capabilities
         enough = examples >= model.rows_per_feature * width
         return (enough or model.out_of_sample) and not self.referee
