@@ -78,7 +78,7 @@ class ConstraintTest:
     @cached_property
     def written(self) -> list[Constraint]:
         """The constraints as they were written."""
-        return written_out(self.problem)
+        return self.problem.plain_constraints
 
     @cached_property
     def residuals(self) -> list[Residual]:
@@ -158,8 +158,3 @@ class ConstraintTest:
         examples = self.sample.examples.take(rows)
         examples = examples if clustered else replace(examples, clusters=None)
         return CellSample.of(self._rates, examples, probability, cells=self.cells.only(rows))
-
-
-def written_out(problem: Problem) -> list[Constraint]:
-    """The constraints of a problem that are no families."""
-    return [constraint for constraint in problem.constraints if isinstance(constraint, Constraint)]

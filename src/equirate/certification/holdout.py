@@ -21,7 +21,6 @@ from ..problem.problem import Problem
 from ..selection.salts import Served, best_salt
 from ..training.draws import Draws
 from ..training.training import Training
-from .constraint_test import written_out
 from .fixed_sequence import run_sequence
 from .folds import excess_on_unseen_rows
 from .margins import MARGIN_TOLERANCE, FoldMixtures
@@ -43,7 +42,7 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
         Decisions.check(examples)
         many = len(examples.classes) > 2
         decided = one_hot(np.zeros_like(examples.labels), len(examples.classes)) if many else np.zeros(len(examples))
-        for part in (part for constraint in written_out(problem) for part in constraint.split()):
+        for part in (part for constraint in problem.plain_constraints for part in constraint.split()):
             Decisions.of(list(part.rates()), examples, decided, 0, cells).estimate(part.residual).upper(0.9)
     except EquirateError as error:
         raise EquirateError(

@@ -29,7 +29,6 @@ from ..game.classifiers import Classifier, checked_key, hashed_uniform
 from ..game.status import Status
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
-from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..reports.report import Report
 from ..selection.choice import FittedOutput
@@ -348,7 +347,7 @@ class RateEstimator(InputChecks):
         check_is_fitted(self, "classifier_")
         with all_processes():
             sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
-            constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
+            constraints = self.problem_.plain_constraints
             predictions = self._served(sample.X, sample.examples.columns, sample.examples.shared)
             return certify(
                 constraints,

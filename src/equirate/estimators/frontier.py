@@ -18,7 +18,6 @@ from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.status import MIXTURE, SERVED
 from ..judge.evaluation import Evaluation
-from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..reports.text import aligned
 from ..selection.frontier import choose_for_levels
@@ -148,7 +147,7 @@ def plot_history(history: Mapping[str, Any], problem: Problem, axes: Any = None)
     plt = pyplot()
     if axes is None:
         _, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout="constrained")
-    count = sum(len(c.split()) for c in problem.constraints if isinstance(c, Constraint))
+    count = sum(len(c.split()) for c in problem.plain_constraints)
     rounds, multipliers = history["round"], history["multipliers"][:, 1 : 1 + count]
     series = (history["objective"], history["violation"], multipliers.sum(axis=1))
     labels = (repr(problem.objective), "largest violation", "sum of the constraints' multipliers")

@@ -20,7 +20,6 @@ from .._core.errors import EquirateError
 from ..data.arrays import refuse_missing, to_numpy
 from ..data.examples import Examples
 from ..data.labels import codes_of, one_hot, positive_label
-from ..language.expressions import Constraint
 from ..language.measuring import measurer
 from ..problem.problem import Objective, Problem, flat_constraints
 from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_unsplit, refuse_without_index
@@ -200,9 +199,9 @@ class RateScorer:
         problem = self.problem.expanded(examples)
         measure = measurer(examples, predictions)
         objective = float(problem.objective.expr.value(measure))
-        broken = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]
+        broken = [float(c.residual.value(measure)) for c in problem.plain_constraints]
         violation = max(broken, default=0.0)
-        score = objective if problem.objective.sense == "maximize" else -objective
+        score = -problem.objective.sign * objective
         return score if not violation > 0 else score - self.penalty * violation
 
     @property

@@ -307,7 +307,7 @@ class Classifier:
                 return float(expr.on(examples).value(measure))
             problem = what.expanded(examples)
             objective = float(problem.objective.expr.value(measure))
-            violations = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]
+            violations = [float(c.residual.value(measure)) for c in problem.plain_constraints]
             return {"objective": objective, "violations": violations}
 
     def __repr__(self) -> str:

@@ -327,7 +327,7 @@ class Generation:
         self._stale = 0 if improved else self._stale + settled
         self._best = min(now, best)
         self.done = self._stale >= PATIENCE
-        sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
+        sign = self.table.program.problem.objective.sign
         mixture = self.mixture
         bound = None if mixture.bound is None else sign * mixture.bound
         count, columns = len(self.stages), len(self.places)

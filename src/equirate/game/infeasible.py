@@ -101,7 +101,7 @@ def least_broken(solution: Solution, best: Classifier) -> Classifier:
     small: the smallest violation there need not be the smallest violation of the bound. So all constraints are loosened
     by the same amount, which is found by bisection.
     """
-    high, constraints = solution.value_of(best)[1], _written(solution.problem)
+    high, constraints = solution.value_of(best)[1], solution.problem.plain_constraints
     if not (solution.tolerance < high < np.inf) or not _clears(constraints):
         return best
 
@@ -117,7 +117,7 @@ def least_broken(solution: Solution, best: Classifier) -> Classifier:
 
 def conflict_of(solution: Solution) -> Conflict | None:
     """The constraints that conflict; None if the columns do not show it, or if other columns may meet them."""
-    every = _written(solution.problem)
+    every = solution.problem.plain_constraints
     if solution.problem.has_black_boxes:
         return None
     columns = Candidates.of(solution)
@@ -153,10 +153,6 @@ def _least_tolerance(high: float, best: T, mixed: Callable[[float], tuple[float,
         else:
             low = middle
     return high, best
-
-
-def _written(problem: Problem) -> list[Constraint]:
-    return [constraint for constraint in problem.constraints if isinstance(constraint, Constraint)]
 
 
 @dataclass
@@ -284,7 +280,7 @@ def loosened(problem: Problem, by: float | Array) -> Problem:
 
     Negative amounts tighten; the problem may then be infeasible.
     """
-    parts = [part for constraint in _written(problem) for part in constraint.split()]
+    parts = [part for constraint in problem.plain_constraints for part in constraint.split()]
     amounts = np.broadcast_to(np.asarray(by, dtype=float), (len(parts),)).tolist()
     return Problem.unchecked(
         problem.objective, [shifted(part, -amount) for part, amount in zip(parts, amounts, strict=True)]

@@ -56,8 +56,7 @@ class Moment:
     @property
     def objective(self) -> Array:
         """Objective of each active configuration's iterate, in the user's own sense."""
-        sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
-        return sign * self._values[0]
+        return self.table.program.problem.objective.sign * self._values[0]
 
     @property
     def violation(self) -> Array:

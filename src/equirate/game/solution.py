@@ -528,8 +528,8 @@ class Solution:
 
     @property
     def sign(self) -> float:
-        """Factor that turns the objective into one to minimise: -1 if it is maximised, else 1."""
-        return -1.0 if self.problem.objective.sense == "maximize" else 1.0
+        """Factor between the objective as the user wrote it and the one to minimise."""
+        return self.problem.objective.sign
 
     # -- status ----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from .._core.percent import percent
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
-from ..language.expressions import Constraint, Expression
+from ..language.expressions import Expression
 from ..language.measuring import Measure
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
@@ -160,7 +160,7 @@ class Evaluation:
         problem = problem.expanded(examples)
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
         predictions, many = np.asarray(predictions, dtype=float), cells.n_classes > 2
-        rates, constraints = problem.rates(), [c for c in problem.constraints if isinstance(c, Constraint)]
+        rates, constraints = problem.rates(), problem.plain_constraints
         sample = CellSample.of(rates, examples, predictions, cells=cells)
         certificates = certify(constraints, examples, predictions, confidence, cells=cells, sample=sample)
         values = []

@@ -43,6 +43,11 @@ class Objective:
     expr: Expression
 
     @property
+    def sign(self) -> float:
+        """Factor between the value as the user wrote it and the one to minimise: -1 if it is maximised, else 1."""
+        return 1.0 if self.sense == "minimize" else -1.0
+
+    @property
     def minimised(self) -> Expression:
         """The expression to minimise."""
         return self.expr if self.sense == "minimize" else -self.expr
@@ -158,9 +163,9 @@ class Problem:
         object.__setattr__(self, "objective", objective)
         object.__setattr__(self, "constraints", tuple(flat_constraints(constraints)))
         check_objective(objective.expr, maximising=objective.sense == "maximize")
-        for constraint in self._plain():
+        for constraint in self.plain_constraints:
             check_constraint(constraint)
-        check_possible(list(self._plain()))
+        check_possible(self.plain_constraints)
 
     @classmethod
     def unchecked(cls, objective: Objective, constraints: Iterable[Constraint]) -> Problem:
@@ -200,9 +205,10 @@ class Problem:
         kinds = {kind for part in self._minimised_parts() for kind in _kinds(part)}
         return next((kind for kind in _HARDEST_FIRST if kind in kinds), Curvature.AFFINE)
 
-    def _plain(self) -> Iterator[Constraint]:
-        """Constraints that are written out, and not families yet to be expanded."""
-        return (constraint for constraint in self.constraints if isinstance(constraint, Constraint))
+    @property
+    def plain_constraints(self) -> list[Constraint]:
+        """The constraints that are written out, without families that are yet to be."""
+        return [constraint for constraint in self.constraints if isinstance(constraint, Constraint)]
 
     def _minimised_parts(self) -> Iterator[Expression]:
         yield self.objective.minimised
@@ -268,7 +274,7 @@ class Problem:
     @cached_property
     def _rates(self) -> tuple[Rate, ...]:
         rates: dict[tuple[Any, ...], Rate] = {rate.key: rate for rate in self.objective.expr.rates()}
-        for constraint in self._plain():
+        for constraint in self.plain_constraints:
             for rate in constraint.rates():
                 rates.setdefault(rate.key, rate)
         return tuple(rates.values())
@@ -291,7 +297,7 @@ class Problem:
     @property
     def has_black_boxes(self) -> bool:
         """Whether the objective or a constraint contains a `black_box`."""
-        sides = (side for constraint in self._plain() for side in (constraint.left, constraint.right))
+        sides = (side for constraint in self.plain_constraints for side in (constraint.left, constraint.right))
         return any(map(has_black_box, (self.objective.expr, *sides)))
 
     def losses(self) -> list[Loss]:

@@ -17,7 +17,6 @@ from ..data.groups import Groups
 from ..game.solution import Solution, Status
 from ..judge.audit import SMALLEST
 from ..judge.certification_record import Certification
-from ..language.expressions import Constraint
 from ..language.nodes import Rate
 from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem
@@ -63,7 +62,7 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
 
     small: dict[str, int] = {}
     others = []
-    for constraint in (part for part in problem.constraints if isinstance(part, Constraint)):
+    for constraint in problem.plain_constraints:
         few = {repr(rate): number for rate in constraint.rates() if (number := rows(rate)) < SMALLEST}
         small |= few
         others += [] if few else [constraint]

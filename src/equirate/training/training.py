@@ -156,8 +156,7 @@ class Training:
 
     def play(self, levels: Levels | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
         """Solve on the training part; return the solution, and the same judged where mixtures are chosen."""
-        shown = self.settings.verbose
-        sense = self.problem.objective.sense
+        shown, sense = self.settings.verbose, self.problem.objective.sense
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(sense) if shown else None
         try:
             if self.linear:
