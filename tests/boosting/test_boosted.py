@@ -520,7 +520,8 @@ def test_an_oracle_is_handed_over_with_its_threshold() -> None:
 
 
 def test_only_a_single_ensemble_is_handed_over() -> None:
-    mixture = eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model="trees", n_rounds=10).polish()
+    limit = eq.Problem(ERROR, [eq.positive_rate() <= 0.1234])  # between two thresholds
+    mixture = eq.solve(limit, X, Y, model="trees", n_rounds=10).polish()
     with pytest.raises(eq.AlgorithmError, match="only a single ensemble"):
         to_lightgbm(mixture)
     with pytest.raises(eq.AlgorithmError, match="not all of these classifiers are trees"):

@@ -26,6 +26,7 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..data.mapped import zeros_beside
 from ..data.sample import Sample, count_rows
+from ..mixtures import Source
 from ..players.steps import StepRule
 from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
@@ -34,7 +35,7 @@ from .contributions import Contributions
 from .cross_fitting import CrossFit, Fill, Fold, Trainer, fold_count, make_folds, parts_of, unequal_weights
 from .forests import counted_splits
 from .members import Members, Written
-from .messages import Asked, Seen
+from .messages import Asked, Family, Seen
 from .posterior import (
     OPTIONAL_SETTINGS,
     SETTINGS,
@@ -47,10 +48,17 @@ from .posterior import (
 )
 from .rows import Rows
 from .sklearn_classifiers import LINEAR
+from .thresholds import midway, sums_above
 from .weighted_fit import weight_parameter
 
 MOST_SIGNATURES = 128
 """Combinations of slices up to which the probability of each is estimated."""
+MOST_THRESHOLDS, FEWEST_THRESHOLDS = 256, 16
+"""Thresholds on a rule's expected costs, about equally many rows between them; fewer where cells are many."""
+MOST_COUNTS = 1 << 17
+"""Thresholds times cells of one rule."""
+SAMPLED = 50_000
+"""Rows that thresholds are chosen from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +319,29 @@ class PlugInLearner(ColumnLearner):
         """Adopt the costs, and predict 1 where the expected cost is negative."""
         self.parameters = by_place(asked.costs, self.places, len(self.posterior.signatures))
         return Seen(self.rows.cells.sums(expected(self.probabilities, self.parameters) < 0))
+
+    def families(self) -> list[Family]:
+        """The constant classifiers, and all thresholds on the probability of the label."""
+        label = np.repeat([0.5, -0.5], len(self.posterior.signatures))
+        return [self._thresholds(label, Source.LISTED)]
+
+    def respond(self, costs: Array) -> list[Family]:
+        """The rules with the smallest expected costs, each with all thresholds on its expected costs."""
+        rules = by_place(costs, self.places, len(self.posterior.signatures))
+        return [self._thresholds(rule, Source.PRICED) for rule in rules.T]
+
+    def _thresholds(self, rule: Array, source: Source) -> Family:
+        """A rule with constants added to its costs: thresholds on what it expects, from everybody to nobody."""
+        cells = self.rows.cells
+        score = -expected(self.probabilities, rule[:, None])[:, 0]
+        own = score[cells.weights > 0]
+        some = np.sort(own[:: max(len(own) // SAMPLED, 1)])
+        count = int(np.clip(MOST_COUNTS // len(cells), FEWEST_THRESHOLDS, MOST_THRESHOLDS))
+        places = np.linspace(0, len(some) - 1, count + 1).astype(np.intp)[1:]
+        beyond = 2 * float(np.abs(score).max(initial=0.0)) + 1.0
+        cuts = np.unique(np.concatenate([[-beyond, 0.0, beyond], midway(some[places - 1], some[places])]))
+        sums = sums_above(np.concatenate([[-np.inf], cuts]), score, cells)[:, 1:]
+        return Family(sums, source, rule[:, None] + cuts)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
