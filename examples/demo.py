@@ -119,9 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clf = kept(X, y, who, level, options.seed)
     print(textwrap.indent(repr(clf.problem_), "   "))
     report = clf.report(X_test, y_test, sensitive_features=who_test, baseline={"logistic regression": plain})
-    after = {
-        name: rate.evaluate(y_test, clf.predict_pmf(X_test)[:, 1], attributes=who_test) for name, rate in RATES.items()
-    }
+    after = {name: rate.evaluate(y_test, clf.predict(X_test), attributes=who_test) for name, rate in RATES.items()}
     print(f"   {_shown(after)}")
 
     print("\n5. What it costs")

@@ -99,6 +99,14 @@ def test_from_frame_to_file_runs(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "maximize f1()" in shown
     assert "loaded: True" in shown
+    guide = (ROOT / "docs" / "guide.md").read_text("utf-8")
+    printed = next(block for block in re.findall(r"```text\n(.*?)```", guide, flags=re.DOTALL) if "maximize" in block)
+
+    def without_last_digits(text: str) -> list[str]:
+        numbers = re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.2f}", text)
+        return re.sub(r"[-=]{3,}|\s+", " ", numbers).split()
+
+    assert without_last_digits(shown.split("\nloaded")[0]) == without_last_digits(printed)
 
 
 def test_the_guide_shows_the_example() -> None:
