@@ -180,3 +180,16 @@ def test_what_tells_the_label() -> None:
 def test_large_tables_are_looked_at_in_part() -> None:
     table = arrow_csv.read_csv(pa.BufferReader(b"a,b\n" + b"1,2\n2,1\n" * 30_000))
     assert duplicates(table, ["a", "b"]) == [("b", "a")]
+
+
+def test_values_that_differ_by_spaces_or_case_are_named(tmp_path: Path) -> None:
+    city = ["Oslo", "Rome"] * (ROWS // 2)
+    city[:3], city[10] = [" Oslo", "OSLO", " Oslo"], "rome"
+    _, checked = found(tmp_path, {"city": city})
+    what = [finding.what for finding in checked.findings if finding.column == "city"]
+    assert what == [
+        "values that differ only by spaces or case are different ones here, make them alike: "
+        "'Rome', 'rome' in 1 rows; 'Oslo', ' Oslo', 'OSLO' in 3 rows"
+    ]
+    _, checked = found(tmp_path, {"city": ["Oslo", "Rome", "Bonn", "Rome"] * (ROWS // 4)})
+    assert not [finding for finding in checked.findings if finding.column == "city"]

@@ -118,6 +118,13 @@ class _Texts:
     def signs(self, known: frozenset[str]) -> list[str]:
         return [value for value in self.values if value.strip().casefold() in known]
 
+    def alike(self) -> list[list[str]]:
+        """Values that differ only by spaces or case: the most frequent one first, then what differs from it."""
+        same: dict[str, list[str]] = {}
+        for k in np.argsort(-self.counts, kind="stable"):
+            same.setdefault(" ".join(self.values[k].casefold().split()), []).append(self.values[k])
+        return [group for group in same.values() if len(group) > 1]
+
     def rows(self, chosen: Sequence[str]) -> int:
         chosen_set = set(chosen)
         return int(sum(count for value, count in zip(self.values, self.counts, strict=True) if value in chosen_set))
@@ -148,6 +155,12 @@ def _about_text(name: str, column: Any, how: WrittenFinding) -> list[TableFindin
     if signs:
         what = f"{_listed(signs)} in {texts.rows(signs):,} rows may mean a missing value"
         findings.append(TableFinding(name, what, tuple(("missing", sign) for sign in signs)))
+    alike = texts.alike()
+    if alike:
+        pairs = "; ".join(f"{_listed(group)} in {texts.rows(group[1:]):,} rows" for group in alike[:3])
+        more = f"; and {len(alike) - 3} more" if len(alike) > 3 else ""
+        what = f"values that differ only by spaces or case are different ones here, make them alike: {pairs}{more}"
+        findings.append(TableFinding(name, what))
     longest = max(map(len, values), default=0)
     if is_unfit(len(values), rows, longest):
         what = (
