@@ -450,6 +450,9 @@ class PoolLearner(OracleLearner):
     def _begin(self) -> None:
         """Start with the constant classifiers and the unconstrained one, which minimises the number of errors."""
         pool, rows = self.pool, len(self.pool.trained.index)
+        if pool.fitted:  # another learner on the same rows has begun
+            self._learn_of_all()
+            return
         pool.fitted += [_constant(answer, rows) for answer in (False, True)]
         if pool.posterior is None:
             labels = pool.trained.labels[:, None]
