@@ -280,7 +280,7 @@ def test_progress_line(capsys):
     assert float(found[2]) == pytest.approx(violation[best], abs=1e-4)
 
 
-@pytest.mark.parametrize(("algorithm", "good"), [("auto", 12), ("oracle", 6)])
+@pytest.mark.parametrize(("algorithm", "good"), [("auto", 5), ("oracle", 6)])
 def test_the_line_ends_even_if_the_run_does_not(capsys, algorithm, good):
     fits = []
 

@@ -10,6 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+ROWS_PER_FEATURE = 5
+"""Training rows per feature from which on the rates of linear classifiers are trusted in the choice of a mixture.
+
+With about as few as that a logistic regression may fit its examples without an error (Sur and Candes 2019).
+"""
+
 
 @dataclass(frozen=True)
 class Capabilities:

@@ -20,7 +20,7 @@ from .._core.threads import undisturbed
 from ..data.features import checked_features, dense, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
-from .capabilities import Capabilities
+from .capabilities import ROWS_PER_FEATURE, Capabilities
 from .contract import Array, Choice, Learner, Model
 from .design import Design, Standard, stored_bytes, stored_values
 from .linear_members import LinearMembers
@@ -29,11 +29,6 @@ from .messages import Asked, Seen
 from .rows import Rows
 from .thresholds import MOST_LISTED, midway, sums_above
 
-ROWS_PER_FEATURE = 5
-"""Training rows per feature from which on a linear model's own rates are trusted in the choice of a mixture.
-
-With about as few as that a logistic regression may fit its examples without an error (Sur and Candes 2019).
-"""
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
 RESPONDS = (

@@ -9,12 +9,14 @@ classifier: all of them are kept in a *pool*, which begins with the unconstraine
 probabilities, the plug-in rule (`plug_in`) answers too, at no cost, so that prices settle before the first fit. The
 classifier is fitted again only where neither gives a new answer.
 
-`OracleLearner` fits for every answer, `PoolLearner` answers from a pool. A classifier that ignores ``sample_weight``
-cannot minimise costs: `check_weights` warns of it.
+`OracleLearner` fits for every answer, and takes thresholds on the score of each fit where columns are generated;
+`PoolLearner` answers from a pool. A classifier that ignores ``sample_weight`` cannot minimise costs: `check_weights`
+warns of it.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +31,7 @@ from ..data.cells import Cells
 from ..data.sample import Sample, taken
 from ..mixtures import Source
 from ..players.steps import StepRule
-from .capabilities import Capabilities, Defaults
+from .capabilities import ROWS_PER_FEATURE, Capabilities, Defaults
 from .categorical import most_categories, with_categories
 from .contract import Array, Choice, Learner, Model, Prepared
 from .cross_fitting import Trainer, average_classifiers, fold_count, make_folds, probabilities_by_class
@@ -91,10 +93,12 @@ class Oracle(Model):
     @property
     def capabilities(self) -> Capabilities:
         """Cross-fitted if the classifier may overfit; the other capabilities are those of the classifier."""
-        crossed = self.folds != 1 and fits_closely(self.estimator)
+        closely = fits_closely(self.estimator)
+        crossed = self.folds != 1 and closely
         return Capabilities(
             fitted_before=crossed,
             out_of_sample=crossed,
+            rows_per_feature=math.inf if closely else ROWS_PER_FEATURE,
             missing_values=takes_missing(self.estimator),
             max_categories=most_categories(self.estimator),
         )
@@ -353,6 +357,23 @@ class OracleLearner(Learner):
         self.now = [(self.fit(costs), 0.0) for costs in asked.costs.T]
         decided = np.stack([fitted.scores[self.numbers] > cut for fitted, cut in self.now], axis=1)
         return Seen(self.rows.cells.sums(decided))
+
+    def families(self) -> list[Family]:
+        """The constant classifiers, and the classifier of the labels with thresholds on its scores."""
+        constant: list[Cut] = [(_constant(answer, len(self.pool.trained.index)), 0.0) for answer in (False, True)]
+        labels = self.fit(self.rows.trained.label_costs())
+        return [self._family(constant, Source.CONSTANT), self._family(self._with_cuts(labels), Source.LABELS)]
+
+    def respond(self, costs: Array) -> list[Family]:
+        """A fit for each of the costs, with thresholds on its scores."""
+        return [self._family(self._with_cuts(self.fit(column)), Source.PRICED) for column in costs.T]
+
+    def _with_cuts(self, fitted: Fitted) -> list[Cut]:
+        return [(fitted, cut) for cut in _cuts(fitted.scores[self.numbers])]
+
+    def _family(self, cuts: list[Cut], source: Source) -> Family:
+        decided = np.stack([fitted.scores[self.numbers] > cut for fitted, cut in cuts], axis=1)
+        return Family(self.rows.cells.sums(decided), source, cuts)
 
     def fit(self, costs: Array) -> Fitted:
         """Fit to costs per cell."""

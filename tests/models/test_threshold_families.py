@@ -1,4 +1,4 @@
-"""Plug-in rules with thresholds on their expected costs: counts are decisions, and groups that features do not show."""
+"""Thresholds on the scores of plug-in rules and of refits: counts are decisions, and groups that features do not show."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.sample import Sample
-from equirate.models import PlugIn
+from equirate.models import Oracle, PlugIn
 from equirate.models.plug_in import MOST_THRESHOLDS, by_place
 from equirate.models.rows import Rows
 from equirate.problem.canonical import canonicalize
@@ -51,3 +51,17 @@ def test_thresholds_keep_what_rules_on_groups_cannot_where_features_do_not_show_
     clf = eq.RateClassifier(ERROR, GAP, model=estimator, random_state=0).fit(X, Y, sensitive_features={"g": GROUP})
     assert clf.status_.feasible
     assert clf.status_.objective < 0.7 * min(Y.mean(), 1 - Y.mean())  # much better than the same answer for everybody
+
+
+def test_refits_of_a_linear_classifier_have_constants_and_thresholds():
+    examples = Examples.of(Y, {"g": GROUP})
+    problem = eq.Problem(ERROR, GAP).expanded(examples)
+    table, sample = make_table(canonicalize(problem), examples), Sample(X, examples)
+    learner = Oracle(LogisticRegression()).bind(Rows.of(sample, table.cells), 2, None, [0])
+    families = [*learner.families(), *learner.respond(np.random.default_rng(1).normal(size=(len(table.cells), 2)))]
+    assert [family.sums.shape[1] > 10 for family in families] == [False, True, True, True]
+    np.testing.assert_array_equal(families[0].sums, np.stack([0 * table.cells.totals, table.cells.totals], axis=1))
+    for t, family in enumerate(families):
+        count = family.sums.shape[1]
+        members = learner.members([each.snapshot for each in families], [(t, c) for c in range(count)])
+        np.testing.assert_array_equal(family.sums, table.cells.sums(members.decide(X)))
