@@ -1,10 +1,14 @@
 """What is certified is tested on rows that nothing was trained on: labels that features say nothing about tell."""
 
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
@@ -49,3 +53,62 @@ def test_noise_is_not_certified(name: str) -> None:
         clf.fit(X, Y)
     assert clf.status_.certified is False
     assert clf.certification_.constraints[0].left == pytest.approx(0.5, abs=0.09)  # three standard errors
+
+
+SCORE = eq.tpr() - eq.fpr() >= 0.15
+OBJECTIVE = eq.maximize(eq.accuracy())
+
+
+def test_probabilities_of_seen_rows_are_refused() -> None:
+    model = eq.models.PlugIn(RandomForestClassifier(10), folds=1)
+    with pytest.raises(eq.AlgorithmError, match=r"with folds=1 .* leave folds out"):
+        eq.RateClassifier(OBJECTIVE, [SCORE], model=model, confidence=0.9, random_state=0).fit(X, Y)
+    clf = eq.RateClassifier(
+        OBJECTIVE, [SCORE], model=model, confidence=0.9, confidence_method="holdout", random_state=0
+    )
+    with pytest.warns(eq.NotSolvedWarning):
+        assert clf.fit(X, Y).status_.certified is False
+
+
+def test_a_confident_fit_does_not_continue_from_one_that_saw_its_test() -> None:
+    wide = np.random.default_rng(1).normal(size=(N, 200))
+    clf = eq.RateClassifier(
+        OBJECTIVE, [SCORE], algorithm="proxy_lagrangian", n_rounds=200, warm_start=True, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit(wide, Y)
+        clf.set_params(confidence=0.9, confidence_method="holdout").fit(wide, Y)
+    assert clf.status_.certified is False
+    assert clf.certification_.constraints[0].left == pytest.approx(0.0, abs=0.25)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_classifiers_that_were_trained_elsewhere_are_named(frozen: bool) -> None:
+    forest = RandomForestClassifier(10, random_state=0).fit(X, Y)  # on the same rows
+    model = eq.models.PlugIn(FrozenEstimator(forest)) if frozen else [forest]
+    clf = eq.RateClassifier(OBJECTIVE, [SCORE], model=model, confidence=0.9, random_state=0).fit(X, Y)
+    assert any("used as they were given" in note for note in clf.notes_)
+    plain = eq.RateClassifier(OBJECTIVE, [SCORE], confidence=0.9, random_state=0)
+    with pytest.warns(eq.NotSolvedWarning):
+        assert not any("used as they were given" in note for note in plain.fit(X, Y).notes_)
+
+
+def test_folds_that_test_rows_they_train_on_are_refused() -> None:
+    everything = np.arange(N)
+    post = eq.RatePostprocessor(LogisticRegression(), OBJECTIVE, [SCORE], cv=[(everything, everything)])
+    with pytest.raises(eq.DataError, match="cv puts rows into training and test at once"):
+        post.fit(X, Y)
+
+
+def test_a_certified_fit_of_several_classes_is_saved(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 400)
+    Z = rng.normal(size=(400, 4))
+    Z[:, 0] += y
+    clf = eq.RateClassifier(
+        eq.maximize(eq.balanced_accuracy()), [eq.coverage(0) <= 0.45], confidence=0.9, random_state=0
+    ).fit(Z, y)
+    assert clf.status_.certified
+    clf.save(tmp_path / "model.equirate")
+    np.testing.assert_array_equal(eq.load(tmp_path / "model.equirate").predict(Z), clf.predict(Z))

@@ -159,3 +159,13 @@ def test_a_warning_points_at_the_call_of_fit() -> None:
     with pytest.warns(eq.NotSolvedWarning, match="too few examples behind some rate") as caught:
         classifier().fit([[1.0], [2.0], [3.0]], [0, 1, 0])
     assert [each.filename for each in caught] == [__file__]
+
+
+def test_groups_that_no_rate_looks_at_are_refused() -> None:
+    data = np.random.default_rng(0).normal(size=(60, 2))
+    sex = np.repeat(["F", "M"], 30)
+    clf = eq.RateClassifier(
+        eq.minimize(eq.error_rate()), eq.demographic_parity("sex", tolerance=0.1), model="trees", groups="race"
+    )
+    with pytest.raises(eq.EquirateError, match=r"'race' is in no objective or constraint: .* named are \['sex'\]"):
+        clf.fit(data, data[:, 0] > 0, sensitive_features={"sex": sex, "race": sex})

@@ -58,9 +58,9 @@ def test_they_decide_as_their_parts_do_and_are_read_back(indices: list[int]) -> 
         ({"parts": ["side_by_side", "forests"]}, {}, "of other kinds themselves"),
         ({"parts": ["derandomised", "forests"]}, {}, "of other kinds themselves"),
         ({"parts": ["linear", "gone"]}, {}, "'gone' are not known"),
-        ({"parts": []}, {}, "1 to 8 parts"),
-        ({"parts": ["linear", None]}, {}, "1 to 8 parts"),
-        ({"parts": "linear"}, {}, "1 to 8 parts"),
+        ({"parts": []}, {}, "1 to 64 parts"),
+        ({"parts": ["linear", None]}, {}, "1 to 64 parts"),
+        ({"parts": "linear"}, {}, "1 to 64 parts"),
         ({"parts": ["linear"]}, {}, "of no part"),
         ({"7.width": 2}, {}, "'7.width', of no part"),
         ({}, {"part.7.cuts": np.zeros(2)}, "'part.7.cuts', of no part"),
@@ -82,4 +82,4 @@ def test_mean_scores_are_those_of_all_scores(indices: list[int]) -> None:
 
 def test_what_could_not_be_read_is_not_written() -> None:
     with pytest.raises(eq.FileError, match="of other kinds themselves"):
-        SideBySide.of([mixed(), linear(1)]).plain(2)
+        SideBySide((mixed(), linear(1)), np.arange(len(mixed()) + 1)).plain(2)

@@ -1,4 +1,4 @@
-"""Thresholds on the scores of plug-in rules and of refits: counts are decisions, and groups that features do not show."""
+"""Thresholds on scores of plug-in rules and refits: counts are decisions, and groups that features do not show."""
 
 import numpy as np
 import pytest

@@ -45,6 +45,7 @@ from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
 from . import absent
+from .attributes import attribute_names
 from .base import RateEstimator
 from .categories import categories_of, coded, dates_as_numbers, few_rows_each, places, refuse_many
 from .frontier import Frontier, plot_history, trace
@@ -56,6 +57,10 @@ from .validating import is_valid, validated
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
+TRAINED_ELSEWHERE = (
+    "classifiers of the model are used as they were given: what is said of them, and certified, holds only if they "
+    "were not trained on the rows given to fit"
+)
 _NOT_COMPARED = ("objective", "constraints", "random_state", "verbose")
 """Parameters that are compared between processes in another way, or that may differ."""
 
@@ -135,7 +140,8 @@ class RateClassifier(RateEstimator):
         ``status_.interrupted`` is True. Either way nothing is certified. Before there is a result, KeyboardInterrupt
         is raised.
     warm_start
-        Continue from the previous fit instead of starting anew.
+        Continue from the previous fit instead of starting anew. Not with ``confidence``: the previous fit may have seen
+        the rows of the test.
     random_state
         Seed of the split, of stochastic predictions, and of a network's batches, dropout and (where its module is made
         by a function) first parameters: a whole number, or a numpy RandomState or Generator, from which `fit` draws
@@ -304,7 +310,10 @@ class RateClassifier(RateEstimator):
                 else:
                     outcome = certified_outcome(training, chooser, time.monotonic() - began)
                 uncovered = left_out(problem, training.sample.examples)
-                outcome = with_notes(outcome, uncovered, costly(problem, chooser))
+                notes = costly(problem, chooser)
+                if self.confidence is not None and training.settings.resolved_model.capabilities.trained_elsewhere:
+                    notes = (*notes, TRAINED_ELSEWHERE)
+                outcome = with_notes(outcome, uncovered, notes)
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
             keep_provenance(self, data[:4], shared)
@@ -315,6 +324,12 @@ class RateClassifier(RateEstimator):
         self._check_parameters(shared)
         settings = Settings.of(self)
         original = Problem(self.objective, self.constraints)
+        unused = sorted(settings.group_names - attribute_names(original))
+        if unused:
+            raise EquirateError(
+                f"groups= looks attributes up that the problem names, and {unused[0]!r} is in no objective or "
+                f"constraint: leave it out, or add a rate of it; named are {sorted(attribute_names(original))}"
+            )
         common = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_COMPARED}
         same_everywhere(shared, original, data.X, data.attributes, common)
         settings, X = self._coded(settings, data.X)
@@ -357,7 +372,7 @@ class RateClassifier(RateEstimator):
     def _continued(self, width: int) -> Start | None:
         """Where the previous fit ended."""
         end: Start | None = getattr(self, "end_", None)
-        if not self.warm_start or end is None:
+        if not self.warm_start or end is None or self.confidence is not None:
             return None
         if len(end.parameters) != width + 1:
             raise DataError(
@@ -542,6 +557,8 @@ class RateClassifier(RateEstimator):
         clusters: Any = None,
     ) -> Frontier:
         """Train once for many levels of the constraints and return the whole trade-off curve.
+
+        Its points keep no margin: ``confidence`` is for `fit`.
 
         Parameters
         ----------

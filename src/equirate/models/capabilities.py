@@ -57,6 +57,8 @@ class Capabilities:
         (``CLASS_MODELS`` of the registry), or refused.
     max_categories
         Largest number of different values in a column of categories; None for no limit.
+    trained_elsewhere
+        Some of its classifiers are used as they were given, and may have been trained on the rows given to `fit`.
     """
 
     descends: bool = False
@@ -75,6 +77,7 @@ class Capabilities:
     missing_values: bool = False
     any_classes: bool = False
     max_categories: int | None = None
+    trained_elsewhere: bool = False
 
 
 class Pace(NamedTuple):

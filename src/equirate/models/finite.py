@@ -41,7 +41,7 @@ class Finite(Model):
     @property
     def capabilities(self) -> Capabilities:
         """Exact: every classifier is compared."""
-        return Capabilities(exact=True, any_classes=True)
+        return Capabilities(exact=True, any_classes=True, trained_elsewhere=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Decide once with every classifier.

@@ -369,7 +369,7 @@ class OracleLearner(Learner):
         return [self._family(self._with_cuts(self.fit(column)), Source.PRICED) for column in costs.T]
 
     def _with_cuts(self, fitted: Fitted) -> list[Cut]:
-        return [(fitted, cut) for cut in _cuts(fitted.scores[self.numbers])]
+        return [(fitted, cut) for cut in _cuts(fitted.scores[self.numbers][self.rows.trained.weights > 0])]
 
     def _family(self, cuts: list[Cut], source: Source) -> Family:
         decided = np.stack([fitted.scores[self.numbers] > cut for fitted, cut in cuts], axis=1)

@@ -100,6 +100,7 @@ class PlugIn(Model):
             out_of_sample=self.folds != 1,
             missing_values=all(map(takes_missing, self._classifiers)),
             max_categories=min((limit for limit in limits if limit is not None), default=None),
+            trained_elsewhere=any(map(has_frozen_parts, self._classifiers)),
         )
 
     @property
@@ -494,6 +495,12 @@ def takes_missing(estimator: Any) -> bool:
     if tags is None:
         return bool(getattr(estimator, "takes_missing", False))
     return bool(tags().input_tags.allow_nan)
+
+
+def has_frozen_parts(estimator: Any) -> bool:
+    """Whether a classifier is, or contains, a ``FrozenEstimator``, which no fit trains again."""
+    parts = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
+    return any(type(part).__name__ == "FrozenEstimator" for part in (estimator, *parts))
 
 
 def _logistic() -> Any:

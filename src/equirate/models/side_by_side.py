@@ -21,7 +21,7 @@ from .members import Array, Members, Written, named_inside
 from .registry import read_members
 
 KIND = "side_by_side"
-MOST = 8
+MOST = 64
 """Largest number of parts in a file."""
 
 
@@ -45,8 +45,14 @@ class SideBySide(Members):
 
     @classmethod
     def of(cls, parts: Sequence[Members]) -> SideBySide:
-        """All classifiers of some members, in order."""
-        return cls(tuple(parts), np.arange(sum(map(len, parts))))
+        """All classifiers of some members, in order; those of several members count as parts of their own."""
+        flat: list[Members] = []
+        order = [np.zeros(0, dtype=np.int64)]
+        for part in parts:
+            first = sum(map(len, flat))
+            flat += part.parts if isinstance(part, SideBySide) else [part]
+            order.append(first + (part.order if isinstance(part, SideBySide) else np.arange(len(part))))
+        return cls(tuple(flat), np.concatenate(order))
 
     def __len__(self) -> int:
         """Count the classifiers."""

@@ -196,6 +196,8 @@ def out_of_fold(
         warnings.filterwarnings("ignore", "The groups parameter is ignored")  # folds that share a cluster are refused
         splits = list(_splitter(cv, y, seed, clusters is not None).split(X, y, clusters))
     for train, test in splits:
+        if np.isin(test, train).any():
+            raise DataError("cv puts rows into training and test at once: their scores would be those of seen rows")
         if clusters is not None and np.isin(clusters[test], clusters[train]).any():
             raise DataError("cv puts rows of one cluster into training and test: take a splitter that keeps groups")
     if not splits:

@@ -104,14 +104,19 @@ class Settings:
             raise EquirateError(f"two_sets is for two classes, and y has {n_classes}: leave it out")
         return replace(self, model=for_classes(make_model(self.model), n_classes))
 
+    @property
+    def group_names(self) -> set[str]:
+        """Names of the attributes that are looked up when predicting."""
+        parts = () if self.groups is None else attributes_in(self.groups)
+        return set().union(*(part.attributes if isinstance(part, Slice) else {part.name} for part in parts))
+
     @cached_property
     def resolved_model(self) -> Model:
         """The model itself, with groups looked up if ``groups`` is given."""
         model = make_model(self.model)
         if self.groups is None:
             return model
-        names = [part.attributes if isinstance(part, Slice) else {part.name} for part in attributes_in(self.groups)]
-        aware = model.with_groups(tuple(sorted(set().union(*names))))
+        aware = model.with_groups(tuple(sorted(self.group_names)))
         if aware is None:
             raise EquirateError(
                 'groups are looked up by plug-in rules: take model="trees" or a PlugIn, or RatePostprocessor for one '

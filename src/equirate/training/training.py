@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.errors import AlgorithmError
 from .._core.hashing import Hashes
 from ..data.cells import Cells
 from ..data.sample import Sample
@@ -105,6 +106,13 @@ class Training:
         sample, parts = sample.arranged(moved, dtype), replace(parts, order=None)
         prepared = None
         if model.capabilities.fitted_before:
+            seen = not model.capabilities.out_of_sample
+            if seen and settings.confidence is not None and parts.test is None:
+                raise AlgorithmError(
+                    'confidence_method="cross" tests every row by a classifier that has not seen it, and with folds=1 '
+                    "the probabilities of all rows are those of a classifier that was trained on them: leave folds "
+                    'out, or take confidence_method="holdout"'
+                )
             fitted = cells.weighing(_only(sample.examples.weights, parts.train))
             prepared = model.prepared(sample, fitted, seed or 0)
         if prepared is not None:
