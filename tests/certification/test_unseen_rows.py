@@ -112,3 +112,26 @@ def test_a_certified_fit_of_several_classes_is_saved(tmp_path: Path) -> None:
     assert clf.status_.certified
     clf.save(tmp_path / "model.equirate")
     np.testing.assert_array_equal(eq.load(tmp_path / "model.equirate").predict(Z), clf.predict(Z))
+
+
+@pytest.mark.parametrize("kind", ["plug-in", "post-processor"])
+def test_what_serves_is_what_was_tested(kind: str) -> None:
+    rng = np.random.default_rng(0)
+
+    def sample(rows: int) -> tuple[Any, Any]:
+        Z = rng.normal(size=(rows, 8))
+        return Z, (Z[:, 0] + Z[:, 1] + 1.5 * rng.normal(size=rows) > 1.4).astype(int)
+
+    shrunk = LogisticRegression(C=1e-4)  # its scores have another scale with other numbers of rows
+    settings: dict[str, Any] = {"confidence": 0.95, "random_state": 0}
+    limit, recall = [eq.positive_rate() <= 0.2], eq.maximize(eq.recall())
+    if kind == "plug-in":
+        clf = eq.RateClassifier(recall, limit, model=eq.models.PlugIn(shrunk), **settings)
+    else:
+        clf = eq.RatePostprocessor(shrunk, recall, limit, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.NotSolvedWarning)
+        clf.fit(*sample(3000))
+    tested, served = clf.certification_.constraints[0].left, clf.predict_pmf(sample(50_000)[0])[:, 1].mean()
+    assert served == pytest.approx(tested, abs=0.03)  # it was off by .04 and more
+    assert served <= 0.2 or not clf.status_.certified

@@ -16,10 +16,11 @@ constraint passes with a probability of at most 1 - confidence. A linear model's
 which keep constraints better than unseen ones; folds of the training rows show by how much, and every margin is that
 much wider.
 
-**split** replaces cross where rows repeat (`selection.salts`). Equal rows are then decided alike, so a test of the
-folds' mixtures would not be one of their uniform mixture. Instead the decisions that `predict` returns, those of a
-mixture and its salt, are tested on half of the rows by the approximate test. The salt is chosen on the other half, so
-the decisions are a fixed function of the row for the rows of the test.
+**split** replaces cross where the mixture of the folds is not what serves: for models that are trained once more on all
+rows (`Capabilities.refitted`), and where rows repeat (`selection.salts`). Equal rows are then decided alike, so a test
+of the folds' mixtures would not be one of their uniform mixture. Instead what `predict` returns is tested on half of
+the rows by the approximate test; where rows repeat, these are the decisions of a mixture and its salt. The salt is
+chosen on the other half, so the decisions are a fixed function of the row for the rows of the test.
 
 On rows of its own, that all constraints pass needs no correction: if one is broken, that one passes with a chance of at
 most 1 - confidence (an intersection-union test). The candidates of cross depend on the rows of the test and may be at

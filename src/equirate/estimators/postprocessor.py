@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -46,7 +47,7 @@ from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_postprocessor, read_postprocessor
 from ..training.draws import Draws, rows_repeat
 from ..training.out_of_fold import Scored, as_given, name_of, out_of_fold, scorer_of, used_as_given
-from ..training.settings import Settings
+from ..training.settings import TESTED, Settings
 from .absent import Absent, method_if
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, refuse_empty
@@ -55,12 +56,6 @@ from .refitting import all_or_nothing
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
-SERVED = (
-    "certified are the thresholds on scores of classifiers that had not seen the row; the classifier that serves is "
-    "trained on all rows, so its scores are slightly different ones"
-)
-
-
 NOT_OFFERED = (
     "this RatePostprocessor has no {0}: it hands on its estimator's, which has none. predict_pmf(X) is the probability "
     "with which each label is predicted"
@@ -93,15 +88,17 @@ class RatePostprocessor(RateEstimator):
         once; a splitter of scikit-learn; pairs of rows to train and to test on (for a splitter that needs groups:
         ``list(splitter.split(X, y, groups))``); or ``"prefit"``, to use a fitted estimator as it is.
     refit
-        Train on everything to serve. False: serve with the classifier of the one fold that there is.
+        Train on everything to serve. False: serve with the classifier of the one fold that there is. With
+        ``confidence`` it is False, and a number of folds becomes half of the rows: what is tested is what serves.
     output
         ``"hashed"``: the mixture, each row (or each ``key``) always decided the same way; ``"stochastic"``: drawn for
         each row by its place.
     n_rounds
         Rounds of the game.
     confidence, confidence_method
-        As in `RateClassifier`: a margin, the smallest that passes a test. Folds are folds of the scores; with
-        ``"cross"`` every row is decided by thresholds chosen without its fold.
+        As in `RateClassifier`: a margin, the smallest that passes a test, on scores of rows that the classifier has not
+        seen. Folds are folds of these scores; with ``"cross"`` every one is decided by thresholds chosen without its
+        fold.
     pos_label
         The label to call positive; the larger one by default.
     missing
@@ -272,7 +269,10 @@ class RatePostprocessor(RateEstimator):
             return Scored(None, np.arange(len(scores)), scores)
         if used_as_given(self.estimator, self.cv):
             return as_given(self.estimator, X)
-        return out_of_fold(self.estimator, X, labels, weights, self.cv, self.refit, self.n_jobs, self.seed_, clusters)
+        cv, refit = self.cv, self.refit
+        if self.confidence is not None and self.problem_.constraints:  # what serves must be what is tested
+            cv, refit = TESTED if isinstance(cv, Integral) else cv, False
+        return out_of_fold(self.estimator, X, labels, weights, cv, refit, self.n_jobs, self.seed_, clusters)
 
     def _choose(self, scored: Scored, examples: Examples, hashes: Hashes | None) -> None:
         """Play for the thresholds, and judge them on the scores that they were chosen on.
@@ -325,8 +325,7 @@ class RatePostprocessor(RateEstimator):
         self.outputs_ = {"stochastic": FittedOutput(self._serving(classifier), status, achieved)}
         if mixture is not classifier:  # what keys draw from
             self.outputs_["drawn"] = FittedOutput(self._serving(mixture), None, {})
-        trained = self.estimator is not None and not used_as_given(self.estimator, self.cv)
-        self.notes_ = (*status.advice, *scored.notes, *((SERVED,) if status.certified and trained else ()))
+        self.notes_ = (*status.advice, *scored.notes)
 
     def _serving(self, classifier: Classifier) -> Classifier:
         """The same thresholds on the scores of the estimator that serves."""

@@ -35,7 +35,8 @@ class Certification:
     Attributes
     ----------
     method
-        ``"cross"``, ``"holdout"``, or ``"split"``: what ``"cross"`` becomes where rows repeat.
+        ``"cross"``, ``"holdout"``, or ``"split"``: what ``"cross"`` becomes where the mixture of the folds is
+        not what serves.
     confidence
         The given level, of all constraints together.
     certified

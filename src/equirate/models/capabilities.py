@@ -42,6 +42,8 @@ class Capabilities:
         It is fitted before the game, which then uses its predictions (`Model.prepared`).
     out_of_sample
         Each row is measured by a classifier that was trained without it, so that rates hold on new rows.
+    refitted
+        What serves is trained once more on all rows, and is not the classifier that rows were measured by.
     rows_per_feature
         Training rows per feature from which a mixture may be chosen by the rates on the training rows.
     thresholds
@@ -70,6 +72,7 @@ class Capabilities:
     warm_starts: bool = False
     fitted_before: bool = False
     out_of_sample: bool = False
+    refitted: bool = False
     rows_per_feature: float = math.inf
     thresholds: bool = False
     held_out_prices: bool = False

@@ -54,7 +54,9 @@ class ClassOracle(Oracle):
     def capabilities(self) -> Capabilities:
         """Cross-fitted, also for linear classifiers: a class has few rows to choose offsets on."""
         crossed = self.folds != 1
-        return replace(super().capabilities, fitted_before=crossed, out_of_sample=crossed, any_classes=True)
+        return replace(
+            super().capabilities, fitted_before=crossed, out_of_sample=crossed, refitted=crossed, any_classes=True
+        )
 
     def _pool(self, X: Any, cells: Cells, folds: int, seed: int) -> FitPool:
         return ClassPool(self.estimator, self.fits, X, cells, folds, seed)

@@ -60,7 +60,8 @@ class ClassPlugIn(PlugIn):
     def capabilities(self) -> Capabilities:
         """Regressions add up over processes that share the rows; other classifiers need all rows in one place."""
         shares = isinstance(self.estimator, Multinomial) and self.group_estimator is None
-        return replace(super().capabilities, shares_rows=shares, any_classes=True)
+        refitted = not isinstance(self.estimator, Multinomial)  # folds of a regression hardly differ from it
+        return replace(super().capabilities, refitted=refitted, shares_rows=shares, any_classes=True)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
         """Fit the probabilities, which replace the features in the game."""

@@ -98,6 +98,7 @@ class Oracle(Model):
         return Capabilities(
             fitted_before=crossed,
             out_of_sample=crossed,
+            refitted=crossed,
             rows_per_feature=math.inf if closely else ROWS_PER_FEATURE,
             missing_values=takes_missing(self.estimator),
             max_categories=most_categories(self.estimator),

@@ -98,6 +98,7 @@ class PlugIn(Model):
         return Capabilities(
             fitted_before=True,
             out_of_sample=self.folds != 1,
+            refitted=self.folds != 1,
             missing_values=all(map(takes_missing, self._classifiers)),
             max_categories=min((limit for limit in limits if limit is not None), default=None),
             trained_elsewhere=any(map(has_frozen_parts, self._classifiers)),

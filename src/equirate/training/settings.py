@@ -27,8 +27,8 @@ from ..problem.problem import Problem
 TESTED = 0.5
 """Share of the rows that the strict method of confidence keeps for its test."""
 SPLIT = "split"
-"""What ``confidence_method="cross"`` becomes where rows repeat: the decisions that are served are tested on rows kept
-for that, since those of the folds' mixtures are other decisions."""
+"""What ``confidence_method="cross"`` becomes where rows repeat, or a model is refitted: what serves is tested on rows
+kept for that, since the mixtures of the folds decide otherwise."""
 _LARGEST = float(np.finfo(float).max)
 
 

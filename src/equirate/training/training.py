@@ -86,13 +86,14 @@ class Training:
         ``cells`` are those of the problem. ``hashes`` are those that the rows draw by; None for an output that does not
         draw by rows.
         """
-        check_shared_rows(settings.resolved_model, sample.examples.shared)
+        model = settings.resolved_model
+        check_shared_rows(model, sample.examples.shared)
         merges = settings.validation == 0 and settings.confidence is None  # copies and weights train alike
         draws = Draws.of(hashes, problem, cells, seed, counted=merges)
-        if draws is not None and settings.confidence_method == "cross":
+        if settings.confidence_method == "cross" and (draws is not None or model.capabilities.refitted):
             settings = replace(settings, confidence_method=SPLIT)
         parts = Parts.of(settings, problem, cells, _width(sample), seed)
-        model, moved = settings.resolved_model, parts.order
+        moved = parts.order
         plays = settings.chosen_algorithm(problem) is not column_generation
         if model.capabilities.all_parts and not plays and parts.test is None:  # the engine makes a layout of its own
             return cls(settings, problem, sample, cells, parts, seed=seed, draws=draws)
