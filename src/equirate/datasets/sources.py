@@ -22,7 +22,7 @@ QUESTION_MARK: Mapping[str, object] = MappingProxyType({"na_values": "?"})
 class DataSource:
     """What is known about a data set before its file is read.
 
-    Attributes
+    Parameters
     ----------
     name, title
         A name for `load`, and a line for people.
