@@ -1,4 +1,4 @@
-"""Slices: which examples a rate is measured on, written without any data.
+"""Slices: which examples a rate is measured on, written without data, and looked up in the attributes that are given.
 
 In: the name of an attribute and a comparison. Out: a frozen, hashable `Slice`; `Slice.mask` turns a table
 of attribute columns into a boolean array. `rates` holds slices, `data` and `table` evaluate them.

@@ -1,4 +1,4 @@
-"""Hashes of rows of features, by which a mixture always decides equal rows alike.
+"""Hashes of rows, by which a mixture decides equal rows alike, and the warning of few keys.
 
 In: features: numbers, text, missing values, frames, sparse matrices, lists. Out: 64 bits per row, which depend on the
 values of the row only.

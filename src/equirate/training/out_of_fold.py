@@ -1,4 +1,4 @@
-"""Out-of-fold scores, on which thresholds are chosen.
+"""Scores of classifiers: which one a classifier has, and those of rows that it has not seen.
 
 In: an estimator, data and a way to split them. Out: `Scored`: a classifier to serve with, and scores to choose
 thresholds on, each by a clone that was trained without that row. `RatePostprocessor.fit` calls this.
