@@ -169,3 +169,11 @@ def test_groups_that_no_rate_looks_at_are_refused() -> None:
     )
     with pytest.raises(eq.EquirateError, match=r"'race' is in no objective or constraint: .* named are \['sex'\]"):
         clf.fit(data, data[:, 0] > 0, sensitive_features={"sex": sex, "race": sex})
+
+
+def test_a_tolerance_of_zero_allows_for_rounding() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    clf = eq.RateClassifier(eq.maximize(eq.recall()), [eq.positive_rate() <= 0.3], tolerance=0, random_state=0)
+    assert clf.fit(X, y).status_.feasible

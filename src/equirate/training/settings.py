@@ -29,6 +29,8 @@ TESTED = 0.5
 SPLIT = "split"
 """What ``confidence_method="cross"`` becomes where rows repeat, or a model is refitted: what serves is tested on rows
 kept for that, since the mixtures of the folds decide otherwise."""
+ROUNDING = 1e-8
+"""Smallest tolerance of a violation: linear programmes meet constraints up to 1e-9."""
 _LARGEST = float(np.finfo(float).max)
 
 
@@ -68,7 +70,7 @@ class Settings:
         is_integer = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
         if settings.patience is not None and (not is_integer or settings.patience < 1):
             raise EquirateError(f"patience must be None or a whole number of at least 1; got {settings.patience!r}")
-        return settings
+        return replace(settings, tolerance=max(settings.tolerance, ROUNDING))
 
     @property
     def standardised(self) -> bool:
