@@ -177,3 +177,18 @@ def test_a_tolerance_of_zero_allows_for_rounding() -> None:
     y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
     clf = eq.RateClassifier(eq.maximize(eq.recall()), [eq.positive_rate() <= 0.3], tolerance=0, random_state=0)
     assert clf.fit(X, y).status_.feasible
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scale": "no"}, r"The 'scale' parameter of RateClassifier must be True or False. Got 'no' instead"),
+        ({"warm_start": [1]}, r"The 'warm_start' parameter"),
+        ({"pos_label": [0]}, r"pos_label \[0\] is not among the labels"),
+        ({"pos_label": np.array([1])}, r"is not among the labels"),
+    ],
+)
+def test_switches_and_labels_are_single_values(settings, message) -> None:
+    clf = eq.RateClassifier(eq.maximize(eq.recall()), [eq.positive_rate() <= 0.3], **settings)
+    with pytest.raises(eq.EquirateError, match=message):
+        clf.fit(np.arange(40.0)[:, None], np.arange(40) % 2)

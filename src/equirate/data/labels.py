@@ -59,7 +59,7 @@ def positive_label(pos_label: Any, classes: Sequence[Any] | NDArray[Any]) -> Any
     """The label to call positive: ``pos_label``, or the last class where that is None."""
     if pos_label is None:
         return classes[-1]
-    if pos_label not in classes:
+    if np.ndim(pos_label) or pos_label not in classes:
         raise DataError(f"pos_label {pos_label!r} is not among the labels {list(map(plain, classes))!r}")
     return pos_label
 

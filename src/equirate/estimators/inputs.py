@@ -101,6 +101,12 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         one_of(self, "output", self._outputs)
         one_of(self, "on_interrupt", ON_INTERRUPT)
         one_of(self, "confidence_method", METHODS)
+        for name in ("scale", "two_sets", "warm_start", "refit"):
+            value = getattr(self, name, False)
+            if not isinstance(value, (bool, np.bool_)) and value not in (0, 1):
+                raise EquirateError(
+                    f"The {name!r} parameter of {type(self).__name__} must be True or False. Got {value!r} instead."
+                )
         seed = seed_of(self.random_state, type(self).__name__)
         if shared.size > 1:
             seed = shared.first(secrets.randbelow(2**31) if seed is None else seed)

@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class Estimate:
 
 def check_confidence(confidence: Any) -> None:
     """Raise an error unless ``confidence`` is a number between 0.5 and 1."""
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.5 < confidence < 1:
+    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0.5 < float(confidence) < 1:
         raise EquirateError(f"confidence must lie between 0.5 and 1, such as 0.95; got {confidence!r}")
 
 
