@@ -135,3 +135,19 @@ def test_what_serves_is_what_was_tested(kind: str) -> None:
     tested, served = clf.certification_.constraints[0].left, clf.predict_pmf(sample(50_000)[0])[:, 1].mean()
     assert served == pytest.approx(tested, abs=0.03)  # it was off by .04 and more
     assert served <= 0.2 or not clf.status_.certified
+
+
+def test_copies_of_rows_are_noticed() -> None:
+    twice = np.concatenate([X, X]), np.concatenate([Y, Y])
+    settings: dict[str, Any] = {"confidence": 0.9, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.NotSolvedWarning)
+        copied = eq.RateClassifier(OBJECTIVE, [SCORE], **settings).fit(*twice)
+        named = eq.RateClassifier(OBJECTIVE, [SCORE], **settings).fit(*twice, clusters=np.tile(np.arange(N), 2))
+        coarse = np.round(X[:, :1])  # equal rows of other people, with other labels
+        alike = eq.RateClassifier(OBJECTIVE, [SCORE], **settings).fit(coarse, Y)
+    assert [any("copies made by oversampling" in note for note in clf.notes_) for clf in (copied, named, alike)] == [
+        True,
+        False,
+        False,
+    ]

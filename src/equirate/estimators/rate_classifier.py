@@ -40,7 +40,7 @@ from ..selection.choice import FittedOutput, Outcome, choose
 from ..selection.group_notes import costly, left_out, with_notes
 from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_classifier, read_classifier
-from ..training.draws import may_repeat
+from ..training.draws import COPIES, are_copies, may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
@@ -63,6 +63,18 @@ TRAINED_ELSEWHERE = (
 )
 _NOT_COMPARED = ("objective", "constraints", "random_state", "verbose")
 """Parameters that are compared between processes in another way, or that may differ."""
+
+
+def _assumed(training: Training) -> tuple[str, ...]:
+    """What a certificate assumes of the model and the rows, where there is reason to doubt it."""
+    if training.settings.confidence is None:
+        return ()
+    examples, draws, notes = training.sample.examples, training.draws, []
+    if training.settings.resolved_model.capabilities.trained_elsewhere:
+        notes.append(TRAINED_ELSEWHERE)
+    if draws is not None and examples.clusters is None and are_copies(draws.hashes, examples.labels):
+        notes.append(COPIES)
+    return tuple(notes)
 
 
 def _has_score(estimator: RateClassifier) -> bool:
@@ -310,9 +322,7 @@ class RateClassifier(RateEstimator):
                 else:
                     outcome = certified_outcome(training, chooser, time.monotonic() - began)
                 uncovered = left_out(problem, training.sample.examples)
-                notes = costly(problem, chooser)
-                if self.confidence is not None and training.settings.resolved_model.capabilities.trained_elsewhere:
-                    notes = (*notes, TRAINED_ELSEWHERE)
+                notes = (*costly(problem, chooser), *_assumed(training))
                 outcome = with_notes(outcome, uncovered, notes)
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)

@@ -36,6 +36,12 @@ REPEATED = 0.01
 The variance over salts of a rate, as served on new rows, is at most this share of its sampling variance below it."""
 MOST = 200_000
 """Distinct rows of all processes that are compared with each other; of more, the most frequent and a sample."""
+FEWEST_COPIES = 10
+"""Equal rows whose labels must agree to look like copies; by chance that has a probability near 1 in 1,000."""
+COPIES = (
+    "equal rows always have the same label here, as copies made by oversampling do. Copies are not independent: if "
+    "these are some, the test of the constraints says too much; name the copies of a row with fit(clusters=...)"
+)
 _SAMPLE_SALT = 0
 """The salt of the hashes that choose this sample."""
 SAMPLED = 100
@@ -125,6 +131,21 @@ def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int
     _, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     seldom = np.bincount(place.reshape(-1), weights=np.concatenate([part[1] for part in parts]))
     return float((_pairs(often) + _pairs(seldom) / share) / max(rows, 1.0))
+
+
+def are_copies(hashes: Hashes, labels: NDArray[Any]) -> bool:
+    """Whether rows repeat and equal rows always have the same label, as copies made by oversampling do.
+
+    Examples
+    --------
+    >>> hashes = np.repeat(np.arange(20, dtype=np.uint64), 2)
+    >>> are_copies(hashes, np.repeat(np.arange(20) % 2, 2)), are_copies(hashes, np.arange(40) % 2)
+    (True, False)
+    """
+    order = np.argsort(hashes, kind="stable")
+    equal = hashes[order][1:] == hashes[order][:-1]
+    agree = labels[order][1:] == labels[order][:-1]
+    return bool(equal.sum() >= FEWEST_COPIES and agree[equal].all())
 
 
 @dataclass(frozen=True, eq=False)
