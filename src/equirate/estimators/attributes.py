@@ -1,4 +1,4 @@
-"""Attributes as scikit-learn's tools pass them: arrays without a name, rows by their index, and metadata routing.
+"""Attributes as scikit-learn passes them: an array takes the one name that the problem lacks; rows by index; routing.
 
 In: ``sensitive_features`` as passed to `fit`, `predict`, a scorer or a report. Out: the same with names, or a
 `DataError` that says how a search passes them on.

@@ -1,4 +1,4 @@
-"""The parts of an ONNX export of a fitted estimator.
+"""The parts of an ONNX export of a fitted estimator, and the facts in its metadata.
 
 In: a fitted `RateClassifier` or `RatePostprocessor`. Out: an `Export`, which `RateEstimator.to_onnx` writes.
 """
