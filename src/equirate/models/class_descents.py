@@ -30,8 +30,8 @@ from .cross_fitting import Certain, Fold, fill_by_fold
 from .members import Members
 from .messages import Family
 from .multinomial import Multinomial
-from .oracle import add_direction
 from .oracle_members import Fitted
+from .oracle_pool import add_direction
 from .posterior import GivenProbabilities, Posterior
 from .rows import Rows
 from .side_by_side import SideBySide

@@ -32,8 +32,9 @@ from .contract import Choice, Learner
 from .cross_fitting import classes_of
 from .members import Members, Written
 from .messages import Family
-from .oracle import FitPool, Oracle, check_weights
+from .oracle import Oracle
 from .oracle_members import Fitted, FittedMembers
+from .oracle_pool import FitPool, check_weights
 from .rows import Rows, blocks
 from .sklearn_classifiers import SAVED, describe_type, is_linear
 from .weighted_fit import fit_weighted
