@@ -131,7 +131,9 @@ class RateClassifier(RateEstimator):
         so (``status_.certified``, ``certification_``, `report`).
     confidence_method
         ``"cross"``: every row is decided by a mixture trained without its fold, and all rows test; the uniform mixture
-        of the five is deployed. Five more trainings (one batched run for a linear model); measured, not proven.
+        of the five is deployed. Five more trainings (one batched run for a linear model); measured, not proven. Where
+        rows repeat, and for models that are trained once more on all rows (trees, plug-ins), half of the rows are kept
+        for the test instead.
         ``"holdout"``: half of the rows are kept for a test by exact binomial counts; proven for every sample size,
         and it costs more of the objective. It takes neither weights nor functions that bend, such as a KL divergence.
     scale

@@ -101,7 +101,7 @@ class PlugIn(Model):
             refitted=self.folds != 1,
             missing_values=all(map(takes_missing, self._classifiers)),
             max_categories=min((limit for limit in limits if limit is not None), default=None),
-            trained_elsewhere=any(map(has_frozen_parts, self._classifiers)),
+            trained_elsewhere=any(map(frozen_parts, self._classifiers)),
         )
 
     @property
@@ -498,10 +498,10 @@ def takes_missing(estimator: Any) -> bool:
     return bool(tags().input_tags.allow_nan)
 
 
-def has_frozen_parts(estimator: Any) -> bool:
-    """Whether a classifier is, or contains, a ``FrozenEstimator``, which no fit trains again."""
+def frozen_parts(estimator: Any) -> list[Any]:
+    """The classifier itself, or what it contains, where that is a ``FrozenEstimator``, which no fit trains again."""
     parts = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
-    return any(type(part).__name__ == "FrozenEstimator" for part in (estimator, *parts))
+    return [part for part in (estimator, *parts) if type(part).__name__ == "FrozenEstimator"]
 
 
 def _logistic() -> Any:

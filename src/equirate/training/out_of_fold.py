@@ -28,6 +28,7 @@ from ..data.features import features
 from ..models.class_scores import given_probabilities
 from ..models.contributions import Contributions, linear_contributions, tree_contributions
 from ..models.forests import Boosted, as_boosted
+from ..models.plug_in import frozen_parts
 from ..models.sklearn_classifiers import Line
 from ..models.thresholds import GivenScores
 from ..models.weighted_fit import fit_weighted, weight_parameter
@@ -219,8 +220,7 @@ def out_of_fold(
 
 
 def _notes(estimator: Any, weights: Any, parameter: str | None) -> tuple[str, ...]:
-    frozen = [part for part in estimator.get_params(deep=True).values() if isinstance(part, FrozenEstimator)]
-    notes = [ON_TRUST.format(name=name_of(part)) for part in frozen]
+    notes = [ON_TRUST.format(name=name_of(part)) for part in frozen_parts(estimator)]
     if weights is not None and parameter is None:
         notes.append(UNWEIGHTED.format(name=name_of(estimator)))
     return tuple(notes)
