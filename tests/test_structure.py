@@ -5,17 +5,21 @@ import builtins
 import importlib
 import importlib.util
 import inspect
-from collections import defaultdict
+import warnings
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
 from equirate._core import choices
 from equirate.boosting.libraries import LIBRARIES
 from equirate.certification import methods
+from equirate.data import cells
 from equirate.data.kinds import KINDS
 from equirate.estimators import inputs, postprocessor, rate_classifier, refitting
 from equirate.judge.certify import CORRECTIONS, METHODS
@@ -24,6 +28,7 @@ from equirate.language.atoms import ATOMS
 from equirate.players.losses import LOSSES
 from equirate.players.steps import STEPS
 from equirate.players.surrogates import SURROGATES
+from equirate.selection import choice
 
 SOURCE = Path(eq.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -318,3 +323,39 @@ def test_the_counter_of_code_leaves_out_docstrings_comments_and_blanks() -> None
     head = '"""A module.\n\nIn two parts.\n"""\n\nA = 1  # one\n"""What A is."""\n# why\n\n'
     text = head + 'def f():\n    """One."""\n    return [\n        A,\n\n        2,\n    ]\n'
     assert count_code.code_lines(text) == 6
+
+
+# -- one walk -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["linear", "plug-in", "classes", "thresholds"])
+@pytest.mark.parametrize("confidence", [None, 0.9])
+def test_rows_are_split_into_cells_once_and_a_mixture_is_derandomised_once(
+    kind: str, confidence: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **options: Any) -> Any:
+            calls[name] += 1
+            return function(*arguments, **options)
+
+        return counted
+
+    monkeypatch.setattr(cells, "_partition", counting("cells", cells._partition))
+    monkeypatch.setattr(choice, "derandomised", counting("derandomised", choice.derandomised))
+    rng = np.random.default_rng(0)
+    group = rng.choice(["a", "b"], 900)
+    X = rng.normal(size=(900, 3)) + 0.5 * (group == "a")[:, None]
+    y = np.digitize(X[:, 0] + rng.normal(size=900), [0.0, 1.0] if kind == "classes" else [0.5])
+    problem: Any = eq.minimize(eq.error_rate()), eq.demographic_parity("group", tolerance=0.1)
+    options: dict[str, Any] = {"confidence": confidence, "random_state": 0}
+    if kind == "thresholds":
+        estimator: Any = eq.RatePostprocessor(LogisticRegression(), *problem, **options)
+    else:
+        model = eq.models.PlugIn(LogisticRegression()) if kind == "plug-in" else "linear"
+        estimator = eq.RateClassifier(*problem, model=model, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator.fit(X, y, sensitive_features={"group": group})
+    assert calls == ({"cells": 1} if kind == "thresholds" else {"cells": 1, "derandomised": 1})

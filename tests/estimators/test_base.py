@@ -317,7 +317,8 @@ def test_a_strangers_file_is_checked(tmp_path) -> None:
     output, settings = manifest["outputs"]["stochastic"], manifest["settings"]
 
     def grouped(*groups: str) -> dict:
-        return {"outputs": {"stochastic": {**output, "settings": {**output["settings"], "groups": list(groups)}}}}
+        forged = {**output, "settings": {**output["settings"], "groups": list(groups)}}
+        return {"outputs": {**manifest["outputs"], "stochastic": forged}}
 
     for changed, message in (
         ({"kind": "Other"}, "it holds 'Other', not a RateClassifier or a RatePostprocessor"),
@@ -326,14 +327,15 @@ def test_a_strangers_file_is_checked(tmp_path) -> None:
         (grouped("sex == 'F'"), "the groups and the thresholds do not fit together"),
         (grouped("sex", "old"), "'sex' is not a slice"),
         (grouped("f1()", "f1()"), "is not an attribute or a slice"),
-        ({"status": {}}, "status has no 'objective'"),
+        ({"statuses": {**manifest["statuses"], "stochastic": {}}}, "stochastic has no 'objective'"),
+        ({"outputs": {"stochastic": output}}, "outputs has no 'deterministic'"),
         ({"settings": {**settings, "estimator": "a string"}}, "estimator must be null or an object"),
         ({"settings": {**settings, "estimator": {"Popen": {}}}}, "must be one of LogisticRegression"),
         ({"settings": {**settings, "estimator": {"LinearSVC": {}}}}, "there is no array 'estimator.coef'"),
         ({"settings": {**settings, "groups": ["f1()"]}}, "is not an attribute or a slice"),
         ({"settings": {}}, "settings has no 'estimator'"),
         ({"settings": {**settings, "pos_label": 2}}, "pos_label 2 is not among the labels"),
-        ({"settings": {**settings, "pos_label": 0}}, "not on scores for the positive label"),
+        ({"settings": {**settings, "pos_label": 0}}, "are not on scores for the positive label"),
     ):
         container.write(other, {**manifest, **changed}, arrays)
         with pytest.raises(FileError, match=re.escape(message)):

@@ -5,7 +5,6 @@ Interrupts are raised where a signal would raise them: in a progress line, in a 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import equirate as eq
 from equirate.certification import folds, holdout, outcome
+from equirate.game.column_generation import Generation
 from equirate.game.progress import ProgressLine
 from equirate.selection import choice
 
@@ -140,29 +140,22 @@ def once(real: Any) -> Any:
     return called
 
 
-def test_an_interrupt_after_the_play_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_after_the_play_keeps_what_was_found(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "outcome_of", once(choice.outcome_of))
-    clf = classifier()
+    estimator = make()
     with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
-        clf.fit(X, Y, sensitive_features=PEOPLE)
-    assert clf.resume_.status_.interrupted
-    assert np.mean(clf.resume_.predict(X) == Y) > 0.7
+        estimator.fit(X, Y, sensitive_features=PEOPLE)
+    assert estimator.resume_.status_.interrupted
+    assert np.mean(estimator.resume_.predict(X) == Y) > 0.7
 
 
-def test_a_postprocessor_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from equirate.estimators import postprocessor as module
-
-    real = module.solve_on
-
-    def cut(problem: Any, sample: Any, options: Any, **known: Any) -> Any:
-        return real(problem, sample, replace(options, progress=Interrupting(1)), **known)
-
-    monkeypatch.setattr(module, "solve_on", cut)
-    post = postprocessor()
+def test_an_interrupt_between_two_passes_keeps_what_was_found(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Generation, "ask", interrupt)
+    estimator = make()
     with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
-        post.fit(X, Y, sensitive_features=PEOPLE)
-    assert post.resume_.status_.interrupted
-    assert np.mean(post.resume_.predict(X) == Y) > 0.7
+        estimator.fit(X, Y, sensitive_features=PEOPLE)
+    assert estimator.resume_.status_.interrupted
+    assert np.mean(estimator.resume_.predict(X) == Y) > 0.7
 
 
 # -- kept -----------------------------------------------------------------------------------------

@@ -141,12 +141,16 @@ def test_a_postprocessor_is_set_beside_its_own_classifier() -> None:
     report = post.report(X, Y, sensitive_features=PEOPLE)
     assert report.baseline.name == "LogisticRegression"
     assert report.baseline.evaluation.objective == pytest.approx(np.mean(PLAIN.predict(X) != Y))
-    assert report.course is None
-    scores = eq.RatePostprocessor(None, ERROR, PARITY, n_rounds=60).fit(
-        PLAIN.decision_function(X), Y, sensitive_features=PEOPLE
-    )
-    assert scores.report(PLAIN.decision_function(X), Y, sensitive_features=PEOPLE).baseline is None
     json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_thresholds_on_given_scores_are_set_beside_the_best_threshold_without_constraints() -> None:
+    scores = PLAIN.decision_function(X)
+    post = eq.RatePostprocessor(None, ERROR, PARITY, n_rounds=60).fit(scores, Y, sensitive_features=PEOPLE)
+    least = min(np.mean((scores > cut) != (Y == "yes")) for cut in np.append(scores, scores.min() - 1))
+    for report in (post.report(), post.report(scores, Y, sensitive_features=PEOPLE)):
+        assert report.baseline.name == "the same without constraints"
+        assert report.baseline.evaluation.objective == pytest.approx(least)
 
 
 def test_weights_of_the_labels_are_those_of_the_predictions(clf) -> None:

@@ -232,6 +232,7 @@ def test_thresholds_on_scores_that_repeat(confidence, tmp_path):
         assert post.status_.feasible == (gap(decided, people) <= 0.051)
         assert post.train_.objective == pytest.approx(np.mean(decided != y))
     assert post.evaluate(scores, y, sensitive_features=people).objective == pytest.approx(np.mean(decided != y))
+    assert set(post.outputs_) >= {"stochastic", "served", "unconstrained"}
     post.save(tmp_path / "post.equirate")
     again, key = eq.load(tmp_path / "post.equirate"), np.arange(len(y))
     assert (again.predict(scores) == decided).all()

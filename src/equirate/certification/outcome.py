@@ -1,33 +1,27 @@
-"""The outcome of a fit with a confidence level.
+"""The outcome of a fit: with a confidence level, what passed its test.
 
 In: a `Training` and its plain solution. Out: the `Outcome` that passed its test, or the plain one with the
-reasons; each with a `Certification`. `RateClassifier.fit` and `RatePostprocessor.fit` call this.
+reasons; each with a `Certification`. The ``fit`` of both estimators calls this (`estimators.outputs`).
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
-from .._core.hashing import Hashes
 from .._core.interrupts import complete, may_end_early
-from ..data.cells import Cells
-from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution
 from ..game.status import Status
 from ..judge.certification_record import Certification
-from ..judge.certify import check_confidence
 from ..judge.evaluation import Evaluation
-from ..problem.problem import Problem
 from ..selection.choice import Outcome, choose, outcome_of
-from ..training.settings import SPLIT, Settings
+from ..training.settings import SPLIT
 from ..training.training import Training
 from .certificate import certify_result
 from .folds import cross_fit
-from .holdout import hold_out, refuse_inexact
+from .holdout import hold_out
 from .methods import MethodResult
 
 INTERRUPTED = "not certified: fit was interrupted before the test of the constraints was complete"
@@ -44,11 +38,13 @@ ONE_ALONE = (
 )
 
 
-def certified_outcome(training: Training, chooser: Solution, seconds: float) -> Outcome:
-    """The outcome of a fit with a confidence level: what passed the test, or the plain one that says why not.
+def outcome_of_fit(training: Training, chooser: Solution, seconds: float) -> Outcome:
+    """The outcome of a fit: with a confidence level what passed the test, or the plain one that says why not.
 
     ``seconds`` is how long the plain solution took.
     """
+    if training.settings.confidence is None:
+        return choose(training, chooser)
     if not chooser.interrupted:
         try:
             with complete():
@@ -116,19 +112,3 @@ def _passes(classifier: Classifier, result: MethodResult) -> bool:
     """Whether one classifier passes the test that the mixture passed: the next in the fixed sequence."""
     decided = classifier.expected_sample(result.constraint_test.sample.take(result.rows))
     return result.constraint_test.certify(result.rows, decided).verdict == "pass"
-
-
-def of_thresholds(
-    settings: Settings, problem: Problem, sample: Sample, cells: Cells, seed: int | None, hashes: Hashes | None = None
-) -> Outcome:
-    """The outcome for thresholds on the scores of a sample.
-
-    ``hashes`` are those that the rows draw by, for a hashed output.
-    """
-    check_confidence(settings.confidence)
-    if settings.confidence_method == "holdout":
-        refuse_inexact(problem, sample.examples, cells)
-    training = Training.of(settings, problem, sample, cells, seed, hashes)
-    began = time.monotonic()
-    _, chooser = training.play()
-    return certified_outcome(training, chooser, time.monotonic() - began)

@@ -69,11 +69,10 @@ def completed(loaded: Any, module: Any) -> Any:
     """Give the members the modules that no file holds."""
     if isinstance(loaded, Classifier):
         return replace(loaded, members=loaded.members.map(lambda members: members.completed(module)))
-    if isinstance(loaded, RateClassifier):
-        loaded.outputs_ = {
-            name: replace(output, classifier=completed(output.classifier, module))
-            for name, output in loaded.outputs_.items()
-        }
+    loaded.outputs_ = {
+        name: replace(output, classifier=completed(output.classifier, module))
+        for name, output in loaded.outputs_.items()
+    }
     return loaded
 
 

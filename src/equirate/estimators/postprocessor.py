@@ -8,10 +8,10 @@ their classifier was not trained on (`out_of_fold`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +21,7 @@ from .._core.choices import ConfidenceMethod, Missing, OnInterrupt, ThresholdOut
 from .._core.errors import DataError, EquirateError
 from .._core.hashing import Hashes
 from .._core.peers import ALONE, all_processes
-from .._core.seeds import stream
-from ..certification.outcome import of_thresholds
+from ..certification.holdout import refuse_inexact
 from ..data.arrays import refuse_missing, to_numpy
 from ..data.cells import Cells
 from ..data.examples import Examples
@@ -32,26 +31,23 @@ from ..data.predictions import probabilities_of, scores_of
 from ..data.sample import Given, Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
-from ..game.options import Options
-from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in
 from ..models.class_scores import ClassScores
 from ..models.thresholds import Thresholds
 from ..problem.problem import Objective, Problem
 from ..problem.table import problem_cells
-from ..selection.choice import FittedOutput, Outcome
-from ..selection.group_notes import costly, left_out, with_notes
-from ..selection.salts import chosen_to_serve
 from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_postprocessor, read_postprocessor
-from ..training.draws import Draws, rows_repeat
+from ..training.draws import rows_repeat
 from ..training.out_of_fold import Scored, as_given, name_of, out_of_fold, scorer_of, used_as_given
 from ..training.settings import TESTED, Settings
+from ..training.training import HeldPart, Training
 from .absent import Absent, method_if
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, refuse_empty
 from .keys import row_keys
+from .outputs import fit_outputs
 from .refitting import all_or_nothing
 
 Array = NDArray[np.float64]
@@ -242,6 +238,7 @@ class RatePostprocessor(RateEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(scored.estimator, name):
                 setattr(self, name, getattr(scored.estimator, name))
+        self.score_notes_ = scored.notes
         self._choose(scored, examples, self._hashes(data.X, scored.rows))
         keep_provenance(self, data[:4], ALONE)
 
@@ -275,7 +272,7 @@ class RatePostprocessor(RateEstimator):
         return out_of_fold(self.estimator, X, labels, weights, cv, refit, self.n_jobs, self.seed_, clusters)
 
     def _choose(self, scored: Scored, examples: Examples, hashes: Hashes | None) -> None:
-        """Play for the thresholds, and judge them on the scores that they were chosen on.
+        """Choose the thresholds, and evaluate them on the scores that they were chosen on.
 
         ``hashes`` are those that the rows of the scores draw by.
         """
@@ -284,70 +281,36 @@ class RatePostprocessor(RateEstimator):
             raise DataError(
                 f"there are {len(scores)} scores for {len(examples)} labels: they must describe the same rows"
             )
+        cells = everything = problem_cells(self.problem_, examples)
         times = np.bincount(rows, minlength=len(examples))  # more than once where folds are repeated
-        if (times == 1).all() and (rows == np.arange(len(rows))).all():
-            chosen = examples
-        else:
+        chosen = examples
+        if not ((times == 1).all() and (rows == np.arange(len(rows))).all()):
             selected = examples.take(rows)
             chosen = replace(selected, weights=selected.weights / times[rows])
+            cells = everything.take(rows).weighing(chosen.weights)
         refuse_empty(self.problem_, chosen)
         slices = self._slices(examples)
         model: Any = ClassScores(len(self.classes_), slices) if self._many else Thresholds(self._scorer(None), slices)
-        sample, cells = Sample(scores, chosen), problem_cells(self.problem_, chosen)
-        if self.confidence is None or not self.problem_.constraints:
-            outcome = self._plain_outcome(model, sample, cells, hashes)
-        elif times.max(initial=1) > 1:
+        confidence = self.confidence if self.problem_.constraints else None
+        if confidence is not None and times.max(initial=1) > 1:
             raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
-        else:
-            settings = Settings(
-                model, n_rounds=self.n_rounds, confidence=self.confidence, confidence_method=self.confidence_method
-            )
-            outcome = of_thresholds(settings, self.problem_, sample, cells, self.seed_, hashes)
-        self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
-        outcome = with_notes(outcome, self.uncovered_, ())
-        self.certification_ = outcome.certification
-        self.repeats_ = "served" in outcome.outputs
-        kind = "served" if self.repeats_ else "stochastic"
-        classifier, status = outcome.outputs[kind], outcome.statuses[kind]
-        self.salt_ = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
-        if self.repeats_ and hashes is not None:
-            decided = Draws(hashes, (self.salt_,)).decisions(classifier, sample, self.salt_)
-        else:
-            decided = classifier.expected(scores, attributes=chosen.columns)
-        if chosen is examples:
-            achieved = {"train": Evaluation.of(self.problem_, examples, decided, cells=cells)}
-        else:
-            seen, sums = np.flatnonzero(times), np.zeros((len(examples), *decided.shape[1:]))
-            np.add.at(sums, rows, decided)
-            mean = (sums[seen].T / times[seen]).T
-            achieved = {"train": Evaluation.of(self.problem_, examples.take(seen), mean)}
-        mixture = outcome.outputs["stochastic"]
-        self.outputs_ = {"stochastic": FittedOutput(self._serving(classifier), status, achieved)}
-        if mixture is not classifier:  # what keys draw from
-            self.outputs_["drawn"] = FittedOutput(self._serving(mixture), None, {})
-        self.notes_ = (*status.advice, *scored.notes)
+        settings = Settings(
+            model, n_rounds=self.n_rounds, confidence=confidence, confidence_method=self.confidence_method
+        )
+        if settings.test_share:
+            refuse_inexact(self.problem_, chosen, cells)
+        sample = Sample(scores, chosen)
+        training = Training.of(settings, self.problem_, sample, cells, self.seed_, hashes)
+        draws = training.draws if training.draws is None or hashes is None else replace(training.draws, hashes=hashes)
+        part: Any = HeldPart(sample, cells, draws)
+        if chosen is not examples:
+            part = _ScoredPart.of(part, examples, everything, rows)
+        original = Problem(self.objective, self.constraints)
+        fit_outputs(self, training, original, parts={"train": part}, serve=self._serving)
 
     def _serving(self, classifier: Classifier) -> Classifier:
         """The same thresholds on the scores of the estimator that serves."""
         return replace(classifier, members=classifier.members.with_scorer(self._scorer(self.estimator_)))
-
-    def _plain_outcome(self, model: Any, sample: Sample, cells: Cells, hashes: Hashes | None) -> Outcome:
-        """The best mixture of thresholds, without a margin, and, if rows repeat, the classifier served instead."""
-        solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds), cells=cells)
-        mixture = solution.polish()
-        prices = costly(Problem(self.objective, self.constraints), solution)
-        status = replace(solution.status, advice=(*solution.status.advice, *prices))
-        outputs, statuses = {"stochastic": mixture}, {"stochastic": status}
-        draws = Draws.of(hashes, self.problem_, cells, self.seed_)
-        if draws is None:
-            return Outcome(outputs, statuses)
-        serving, statuses["served"] = chosen_to_serve(solution, mixture, solution.best_single(), sample, draws)
-        return Outcome({**outputs, "served": serving.classifier}, statuses, salt=serving.salt)
-
-    @property
-    def mixture_(self) -> Classifier:
-        """The mixture that keys draw from."""
-        return self.outputs_["drawn"].classifier if "drawn" in self.outputs_ else self.classifier_
 
     def _scorer(self, estimator: Any) -> Any:
         return scorer_of(estimator, self.classes_, self.class_values_[-1])
@@ -370,9 +333,12 @@ class RatePostprocessor(RateEstimator):
         """What it achieves on the data given to `fit`."""
         return self.parts_["train"]
 
+    def _extra_notes(self) -> Iterable[str]:
+        return self.score_notes_
+
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         if self.estimator_ is None:
-            return None
+            return super()._unconstrained(X, attributes)
         note = "The classifier with the threshold that it was trained with."
         labels = self._labels(self.estimator_.predict(X))
         theirs = one_hot(labels, len(self.classes_)) if self._many else labels.astype(float)
@@ -437,6 +403,28 @@ class RatePostprocessor(RateEstimator):
         return self.estimator_
 
     _plain, _read = plain_postprocessor, classmethod(read_postprocessor)
+
+
+class _ScoredPart(NamedTuple):
+    """Rows that may have been scored in several folds: evaluated once each, by the mean of their decisions."""
+
+    scored: HeldPart
+    sample: Sample
+    cells: Cells
+    rows: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, scored: HeldPart, examples: Examples, cells: Cells, rows: NDArray[np.intp]) -> _ScoredPart:
+        """All rows that were scored; ``rows`` has the row of each score."""
+        seen, place = np.unique(rows, return_inverse=True)
+        return cls(scored, Sample(scored.sample.X[:0], examples.take(seen)), cells.only(seen), place)
+
+    def decided(self, classifier: Classifier, salt: int | None) -> Array:
+        """Mean decision for each row."""
+        decided = self.scored.decided(classifier, salt)
+        sums = np.zeros((len(self.sample.examples), *decided.shape[1:]))
+        np.add.at(sums, self.rows, decided)
+        return (sums.T / np.bincount(self.rows)).T
 
 
 def _one_column(y: ArrayLike) -> NDArray[Any]:

@@ -7,8 +7,7 @@ of its ``fit`` are in `training`, `game`, `selection` and `certification`, evalu
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -20,28 +19,20 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
 from .._core.errors import DataError, EquirateError
 from .._core.peers import Peers, all_processes
-from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..certification.certificate import certification_of
 from ..certification.holdout import refuse_inexact
-from ..certification.outcome import certified_outcome
 from ..data.sample import Given, Sample, given, same_everywhere
 from ..game.algorithms import Algorithm, refuse_games
-from ..game.classifiers import Classifier
 from ..game.record import Start
-from ..game.solution import Solution
-from ..judge.evaluation import Evaluation
 from ..models import make_model
 from ..models.derandomised import moved_across
 from ..models.registry import for_classes
 from ..problem.problem import Objective, Problem
 from ..problem.table import problem_cells
-from ..selection.choice import FittedOutput, Outcome, choose
-from ..selection.group_notes import costly, left_out, with_notes
 from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_classifier, read_classifier
-from ..training.draws import COPIES, are_copies, may_repeat
-from ..training.merged_rows import merged
+from ..training.draws import may_repeat
 from ..training.settings import Settings
 from ..training.training import Training
 from . import absent
@@ -51,30 +42,14 @@ from .categories import categories_of, coded, dates_as_numbers, few_rows_each, p
 from .frontier import Frontier, plot_history, trace
 from .inputs import ONLY_BINARY, classes_in, compare_indexes
 from .keys import row_keys
+from .outputs import fit_outputs
 from .refitting import all_or_nothing
-from .reporting import UNCONSTRAINED
 from .validating import is_valid, validated
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
-TRAINED_ELSEWHERE = (
-    "classifiers of the model are used as they were given: what is said of them, and certified, holds only if they "
-    "were not trained on the rows given to fit"
-)
 _NOT_COMPARED = ("objective", "constraints", "random_state", "verbose")
 """Parameters that are compared between processes in another way, or that may differ."""
-
-
-def _assumed(training: Training) -> tuple[str, ...]:
-    """What a certificate assumes of the model and the rows, where there is reason to doubt it."""
-    if training.settings.confidence is None:
-        return ()
-    examples, draws, notes = training.sample.examples, training.draws, []
-    if training.settings.resolved_model.capabilities.trained_elsewhere:
-        notes.append(TRAINED_ELSEWHERE)
-    if draws is not None and examples.clusters is None and are_copies(draws.hashes, examples.labels):
-        notes.append(COPIES)
-    return tuple(notes)
 
 
 def _has_score(estimator: RateClassifier) -> bool:
@@ -316,18 +291,7 @@ class RateClassifier(RateEstimator):
                 self.feature_names_in_ = np.array(data.names, dtype=object)
             passes = len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0
             with undisturbed(passes, compiled=not training.generates):
-                began = time.monotonic()
-                played = merged(training)
-                solution, chooser = played.play(start=self._continued(training.width))
-                if self.confidence is None or not training.problem.constraints:
-                    outcome = choose(played, chooser)
-                else:
-                    outcome = certified_outcome(training, chooser, time.monotonic() - began)
-                uncovered = left_out(problem, training.sample.examples)
-                notes = (*costly(problem, chooser), *_assumed(training))
-                outcome = with_notes(outcome, uncovered, notes)
-                self.uncovered_ = uncovered
-                self._keep(training, solution, outcome)
+                fit_outputs(self, training, problem, start=self._continued(training.width))
             keep_provenance(self, data[:4], shared)
         return self
 
@@ -336,6 +300,8 @@ class RateClassifier(RateEstimator):
         self._check_parameters(shared)
         settings = Settings.of(self)
         original = Problem(self.objective, self.constraints)
+        if not original.constraints:  # there is nothing to certify
+            settings = replace(settings, confidence=None)
         unused = sorted(settings.group_names - attribute_names(original))
         if unused:
             raise EquirateError(
@@ -393,53 +359,11 @@ class RateClassifier(RateEstimator):
             )
         return end
 
-    def _keep(self, training: Training, solution: Solution, outcome: Outcome) -> None:
-        """Store the result, and its evaluation on each part."""
-        self.problem_ = training.problem
-        self.margin_ = 0.0 if outcome.certification is None else outcome.certification.margin
-        self.history_ = solution.history
-        self.configurations_ = solution.configurations
-        self.n_rounds_ = solution.rounds
-        self.repeats_ = training.draws is not None
-        self.salt_: int = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
-        self.end_ = _end_of(solution, outcome) if training.settings.resolved_model.capabilities.warm_starts else None
-        held = training.held()
-        self.outputs_ = {}
-        for name, classifier in outcome.outputs.items():
-            salt = outcome.salt if name == "served" else None
-            achieved = {
-                part: Evaluation.of(self.problem_, one.sample.examples, one.decided(classifier, salt), cells=one.cells)
-                for part, one in held.items()
-            }
-            self.outputs_[name] = FittedOutput(training.served(classifier), outcome.statuses.get(name), achieved)
-        self.certification_ = certification_of(self.status_, outcome.certification)
-
-    @property
-    def notes_(self) -> tuple[str, ...]:  # type: ignore[override]  # follows from the output that predicts
-        """Notes for the user on the output that predicts."""
-        notes = list(self.status_.advice)
-        last = list(self.parts_.values())[-1]
-        if last.positive_rate in (0.0, 1.0):
-            notes.append(
-                f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may "
-                "leave nothing else, or the features say too little about the label"
-            )
-        rows = sum(part.slices[0].examples for part in self.parts_.values())
-        notes += few_rows_each(getattr(self, "categories_", {}), rows)
-        return tuple(dict.fromkeys(notes))
-
     # -- predicting ------------------------------------------------------------------------------
 
-    @property
-    def _output_name(self) -> str:
-        if self.output == "hashed" and "served" in self.outputs_:  # rows repeat
-            return "served"
-        return "deterministic" if self.output == "deterministic" else "stochastic"
-
-    @property
-    def mixture_(self) -> Classifier:
-        """The mixture that keys draw from."""
-        return self.classifier_ if self.output == "deterministic" else self.outputs_["stochastic"].classifier
+    def _extra_notes(self) -> Iterable[str]:
+        rows = sum(part.slices[0].examples for part in self.parts_.values())
+        return few_rows_each(getattr(self, "categories_", {}), rows)
 
     @property
     def members_(self) -> Any:
@@ -533,13 +457,7 @@ class RateClassifier(RateEstimator):
         X = coded(getattr(self, "categories_", {}), X) if missing else X
         return validated(self, X, missing=missing)
 
-    # -- telling ---------------------------------------------------------------------------------
-
-    def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
-        free = self.outputs_.get("unconstrained")
-        if free is None:
-            return None
-        return (*UNCONSTRAINED, free.classifier.expected(X, attributes=attributes))
+    # -- training curve and frontier -------------------------------------------------------------
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration.
@@ -595,13 +513,3 @@ class RateClassifier(RateEstimator):
             return trace(training, levels, None if test is None else RateClassifier._judged(worker, *test))
 
     _plain, _read = plain_classifier, classmethod(read_classifier)
-
-
-def _end_of(solution: Solution, outcome: Outcome) -> Start | None:
-    """Where a linear model ended, for the next fit to begin at: the last iterates, or the members of the mixture."""
-    if solution.play is not None:
-        return solution.record.end() if solution.learner.can_start else None
-    weights = outcome.outputs["stochastic"].members.linear_weights()
-    if weights is None:
-        return None
-    return Start(weights, np.zeros((solution.judge.program.n_multipliers, weights.shape[1])))

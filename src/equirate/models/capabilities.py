@@ -47,7 +47,8 @@ class Capabilities:
     rows_per_feature
         Training rows per feature from which a mixture may be chosen by the rates on the training rows.
     thresholds
-        All its classifiers are thresholds on one score.
+        All its classifiers are thresholds on scores that are given. The single classifier of a fit is the best of them,
+        for which a better score is never worse, and not a mixture made deterministic.
     held_out_prices
         By default the multipliers see held-out rows instead of those that the model is trained on.
     random

@@ -54,7 +54,7 @@ class ClassScores(Model):
     @property
     def capabilities(self) -> Capabilities:
         """The probabilities are those of rows that their classifier has not seen."""
-        return Capabilities(out_of_sample=True, any_classes=True)
+        return Capabilities(out_of_sample=True, thresholds=True, any_classes=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Look the groups up."""

@@ -73,13 +73,13 @@ def outcome_of(training: Training, chooser: Solution, mixture: Classifier) -> Ou
     """A mixture and the single classifier made from it, with their statuses."""
     rows = training.judged_rows
     sample = training.sample.take(rows)
-    single = _single(chooser, mixture, sample)
+    on_scores = training.settings.resolved_model.capabilities.thresholds
+    single = chooser.best_single() if on_scores else _single(chooser, mixture, sample)
     classifiers = {"stochastic": mixture, "deterministic": single}
     statuses = {name: status_of(chooser, classifier, sample) for name, classifier in classifiers.items()}
     salt = None
     if training.draws is not None:
-        alone = chooser.best_single() if training.settings.resolved_model.capabilities.thresholds else single
-        serving, statuses["served"] = chosen_to_serve(chooser, mixture, alone, sample, training.draws.take(rows))
+        serving, statuses["served"] = chosen_to_serve(chooser, mixture, single, sample, training.draws.take(rows))
         classifiers["served"], salt = serving.classifier, serving.salt
     if training.prepared is not None and training.prepared.out_of_fold:
         statuses = {name: _out_of_fold(status) for name, status in statuses.items()}

@@ -80,41 +80,22 @@ OPTIONAL: dict[str, tuple[str, Rule]] = {
     "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
     "repeats": ("repeats_", FLAG),
     "uncovered": ("uncovered_", ListOf(TEXT, 1000)),
+    "score_notes": ("score_notes_", ListOf(TEXT, 1000)),
     "certification": ("certification_", record(Certification)),
     "provenance": ("provenance_", record(Provenance)),
 }
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
 OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
 PROBLEM = Fields({"objective": TEXT, "constraints": _CONSTRAINTS})
+_FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
+_STATUS, _EVALUATION = record(Status), record(ClassEvaluation)
+_OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain", "served")
 _COMMON: dict[str, Rule] = {
     "kind": Text(100),
     "problem": PROBLEM,
     "classes": Fields({"values": ListOf(Either((FLAG, NUMBER, TEXT)), MOST_CLASSES, 2), "dtype": Text(10)}),
     "notes": ListOf(TEXT, 1000),
     "salt": Whole(0, 2**63),
-}
-_STATUS, _EVALUATION = record(Status), record(ClassEvaluation)
-_OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain", "served")
-
-
-@cache
-def manifest_rule(kind: Callable[..., Any]) -> Fields:
-    """The rule of a manifest, with the settings that the estimator has today."""
-    names = inspect.signature(kind).parameters
-    settings = {name: _SETTINGS.get(name, SCALAR) for name in names}
-    always = [name for name, part in names.items() if part.default is part.empty]
-    needed = {name: settings.pop(name) for name in (*always, "constraints")}
-    own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
-    optional: dict[str, Rule] = {name: rule for name, (_, rule) in OPTIONAL.items()}
-    if "model" not in names:
-        optional["features"] = _FEATURES
-        settings["output"] = OneOf(("stochastic", "hashed"))  # thresholds have no output of one member
-    return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
-
-
-_FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
-_CLASSIFIER: dict[str, Rule] = {
-    "features": _FEATURES,
     "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), dict.fromkeys(_BESIDE, OUTPUT)),
     "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS), {"served": _STATUS}),
     "evaluations": Fields(
@@ -124,8 +105,18 @@ _CLASSIFIER: dict[str, Rule] = {
     "margin": NUMBER,
     "n_rounds": COUNT,
 }
-_POSTPROCESSOR: dict[str, Rule] = {
-    "outputs": Fields({"stochastic": OUTPUT}, {"drawn": OUTPUT}),
-    "status": _STATUS,
-    "evaluation": _EVALUATION,
-}
+
+
+@cache
+def manifest_rule(kind: Callable[..., Any]) -> Fields:
+    """The rule of a manifest, with the settings that the estimator has today."""
+    names = inspect.signature(kind).parameters
+    settings = {name: _SETTINGS.get(name, SCALAR) for name in names}
+    always = [name for name, part in names.items() if part.default is part.empty]
+    needed = {name: settings.pop(name) for name in (*always, "constraints")}
+    optional: dict[str, Rule] = {name: rule for name, (_, rule) in OPTIONAL.items()}
+    features: dict[str, Rule] = {"features": _FEATURES}
+    if "model" in names:
+        return Fields({**_COMMON, **features, "settings": Fields(needed, settings)}, optional)
+    settings["output"] = OneOf(("stochastic", "hashed"))  # thresholds have no output of one member
+    return Fields({**_COMMON, "settings": Fields(needed, settings)}, {**optional, **features})

@@ -44,56 +44,112 @@ Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
 
-# -- RateClassifier -------------------------------------------------------------------------------
+# -- estimators ------------------------------------------------------------------------------------
 
 
 def plain_classifier(estimator: Any) -> tuple[Plain, Arrays]:
     """A fitted `RateClassifier` as JSON-ready data and arrays; an error for what cannot be saved without pickle."""
-    manifest, arrays = _plain_head(estimator), Arrays()
     width = int(estimator.n_features_in_)
-    manifest["outputs"] = {
-        name: _plain_output(name, output.classifier, width, arrays) for name, output in estimator.outputs_.items()
-    }
-    arrays |= {f"history.{name}": values for name, values in estimator.history_.items()}
-    if estimator.end_ is not None:
-        arrays |= {"end.parameters": estimator.end_.parameters, "end.multipliers": estimator.end_.multipliers}
-    manifest |= {
-        "features": _plain_features(width, getattr(estimator, "feature_names_in_", None)),
-        "statuses": {name: output.status for name, output in estimator.outputs_.items() if output.status is not None},
-        "evaluations": {name: output.evaluations for name, output in estimator.outputs_.items()},
-        "configurations": [dict(configuration) for configuration in estimator.configurations_],
-        "margin": estimator.margin_,
-        "n_rounds": estimator.n_rounds_,
-    }
+    manifest, arrays = _plain_fitted(estimator, width, lambda classifier: classifier)
+    manifest["features"] = _plain_features(width, getattr(estimator, "feature_names_in_", None))
     return _checked(estimator, manifest), arrays
 
 
 def read_classifier(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
     """Rebuild a fitted `RateClassifier`."""
-    estimator = _read_head(kind, manifest)
-    count, left = _read_features(estimator, manifest["features"]), dict(arrays)
-    outputs = {
-        name: _read_output(name, output, left, estimator.problem_) for name, output in manifest["outputs"].items()
-    }
-    for name, classifier in outputs.items():
-        if classifier.n_classes != len(estimator.classes_):
-            raise FileError(f"the {name} output has {classifier.n_classes} classes, not {len(estimator.classes_)}")
+    estimator, left = _read_head(kind, manifest), dict(arrays)
+    count = _read_features(estimator, manifest["features"])
+
+    def check(name: str, classifier: Classifier) -> Classifier:
         if classifier.members.width not in (None, count):
             raise FileError(f"the {name} output wants {classifier.members.width} features, the classifier has {count}")
+        return classifier
+
+    _read_fitted(estimator, manifest, left, count, check)
+    return estimator
+
+
+def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
+    """A fitted `RatePostprocessor` as JSON-ready data and arrays; an error if its estimator is not linear."""
+    line, kind = None, Line if len(estimator.classes_) == 2 else ClassLine
+    if estimator.estimator_ is not None:
+        try:
+            line = kind.of(unfrozen(estimator.estimator_))
+        except FileError:
+            raise FileError(
+                f"the scores come from {name_of(estimator.estimator_)}, which cannot be saved without pickle: save it "
+                "in its own way, and the thresholds alone by RatePostprocessor(None, ...), which is given the scores "
+                "instead of X (when fitting and when predicting); or use joblib.dump, and open such files only if you "
+                "trust them"
+            ) from None
+    scores = _scorer(estimator, None)
+    manifest, arrays = _plain_fitted(estimator, 1, lambda classifier: _scored_by(classifier, scores))
+    if line is not None:
+        arrays |= {"estimator.coef": line.coef_, "estimator.intercept": line.intercept_}
+        manifest["features"] = _plain_features(line.n_features_in_, line.names)
+        if used_as_given(estimator.estimator, estimator.cv):
+            manifest["settings"]["cv"] = "prefit"
+    return _checked(estimator, manifest), arrays
+
+
+def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
+    """Rebuild a fitted `RatePostprocessor`."""
+    estimator, left = _read_head(kind, manifest), dict(arrays)
+    estimator.estimator_ = _read_line(estimator, manifest, left)
+    given, scorer = _scorer(estimator, None), _scorer(estimator, estimator.estimator_)
+
+    def on_scores(name: str, classifier: Classifier) -> Classifier:
+        if classifier.members.scorer != given:
+            raise FileError(f"the thresholds of the {name} output are not on scores for the positive label")
+        return _scored_by(classifier, scorer)
+
+    _read_fitted(estimator, manifest, left, 1, on_scores)
+    return estimator
+
+
+def _plain_fitted(estimator: Any, width: int, written_as: Callable[[Classifier], Classifier]) -> tuple[Plain, Arrays]:
+    """What both estimators have in a file; ``width`` is the number of features of their members."""
+    manifest, arrays = _plain_head(estimator), Arrays()
+    outputs = estimator.outputs_
+    manifest |= {
+        "outputs": {
+            name: _plain_output(name, written_as(output.classifier), width, arrays) for name, output in outputs.items()
+        },
+        "statuses": {name: output.status for name, output in outputs.items() if output.status is not None},
+        "evaluations": {name: output.evaluations for name, output in outputs.items()},
+        "configurations": [dict(configuration) for configuration in estimator.configurations_],
+        "margin": estimator.margin_,
+        "n_rounds": estimator.n_rounds_,
+    }
+    arrays |= {f"history.{name}": values for name, values in estimator.history_.items()}
+    if estimator.end_ is not None:
+        arrays |= {"end.parameters": estimator.end_.parameters, "end.multipliers": estimator.end_.multipliers}
+    return manifest, arrays
+
+
+def _read_fitted(
+    estimator: Any, manifest: Plain, left: Arrays, width: int, checked: Callable[[str, Classifier], Classifier]
+) -> None:
+    """Read what both estimators have; ``checked`` takes the name of an output and its classifier."""
+    outputs = {}
+    for name, output in manifest["outputs"].items():
+        classifier = _read_output(name, output, left, estimator.problem_)
+        if classifier.n_classes != len(estimator.classes_):
+            raise FileError(f"the {name} output has {classifier.n_classes} classes, not {len(estimator.classes_)}")
+        outputs[name] = checked(name, classifier)
     if not outputs["deterministic"].is_deterministic:
         raise FileError("the deterministic output is a mixture")
-    estimator.outputs_ = _read_fitted(outputs, manifest, estimator.problem_)
+    estimator.outputs_ = _read_outputs(outputs, manifest, estimator.problem_)
     if list(estimator.notes_) != manifest["notes"]:
         raise FileError("the notes are not those that follow from its status")
     estimator.configurations_ = tuple(manifest["configurations"])
     estimator.margin_, estimator.n_rounds_ = float(manifest["margin"]), manifest["n_rounds"]
-    estimator.end_ = _read_end(left, count, estimator.problem_)
+    estimator.end_ = _read_end(left, width, estimator.problem_)
     estimator.history_ = _read_history(left)
     _refuse_left(left)
-    return estimator
 
 
-def _read_fitted(outputs: dict[str, Classifier], manifest: Plain, problem: Problem) -> dict[str, FittedOutput]:
+def _read_outputs(outputs: dict[str, Classifier], manifest: Plain, problem: Problem) -> dict[str, FittedOutput]:
     """Outputs with their statuses and evaluations, all evaluated on the same parts and slices."""
     statuses = {name: build(Status, status) for name, status in manifest["statuses"].items()}
     evaluations = {
@@ -141,67 +197,12 @@ def _read_history(left: Arrays) -> Arrays:
     return history
 
 
-# -- RatePostprocessor ----------------------------------------------------------------------------
-
-
-def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
-    """A fitted `RatePostprocessor` as JSON-ready data and arrays; an error if its estimator is not linear."""
-    line, kind = None, Line if len(estimator.classes_) == 2 else ClassLine
-    if estimator.estimator_ is not None:
-        try:
-            line = kind.of(unfrozen(estimator.estimator_))
-        except FileError:
-            raise FileError(
-                f"the scores come from {name_of(estimator.estimator_)}, which cannot be saved without pickle: save it "
-                "in its own way, and the thresholds alone by RatePostprocessor(None, ...), which is given the scores "
-                "instead of X (when fitting and when predicting); or use joblib.dump, and open such files only if you "
-                "trust them"
-            ) from None
-    manifest, arrays = _plain_head(estimator), Arrays()
-    scores = _scorer(estimator, None)
-    manifest["outputs"] = {
-        name: _plain_output(name, _scored_by(output.classifier, scores), 1, arrays)
-        for name, output in estimator.outputs_.items()
-    }
-    manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
-    if line is not None:
-        arrays |= {"estimator.coef": line.coef_, "estimator.intercept": line.intercept_}
-        manifest["features"] = _plain_features(line.n_features_in_, line.names)
-        if used_as_given(estimator.estimator, estimator.cv):
-            manifest["settings"]["cv"] = "prefit"
-    return _checked(estimator, manifest), arrays
-
-
-def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
-    """Rebuild a fitted `RatePostprocessor`."""
-    estimator = _read_head(kind, manifest)
-    estimator.notes_ = tuple(manifest["notes"])
-    left = dict(arrays)
-    estimator.estimator_ = _read_line(estimator, manifest, left)
-    read = {
-        name: _on_scores(_read_output(name, output, left, estimator.problem_), estimator)
-        for name, output in manifest["outputs"].items()
-    }
-    achieved = {"train": _evaluation(manifest["evaluation"], estimator.problem_)}
-    main = {"stochastic": FittedOutput(read["stochastic"], build(Status, manifest["status"]), achieved)}
-    drawn = {name: FittedOutput(each, None, {}) for name, each in read.items() if name != "stochastic"}
-    estimator.outputs_ = {**main, **drawn}
-    _refuse_left(left)
-    return estimator
+# -- scores of a postprocessor ---------------------------------------------------------------------
 
 
 def _scorer(estimator: Any, scored: Any) -> Any:
     """The scores of a classifier, or for None those given in the place of features."""
     return scorer_of(scored, estimator.classes_, estimator.class_values_[-1])
-
-
-def _on_scores(classifier: Classifier, estimator: Any) -> Classifier:
-    """Rules on the scores of a linear classifier, or on given ones; refuses those on any others."""
-    if classifier.n_classes != len(estimator.classes_):
-        raise FileError(f"the rules are of {classifier.n_classes} classes, not {len(estimator.classes_)}")
-    if classifier.members.scorer != _scorer(estimator, None):
-        raise FileError("the thresholds are not on scores for the positive label")
-    return _scored_by(classifier, _scorer(estimator, estimator.estimator_))
 
 
 def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:

@@ -88,7 +88,7 @@ class Training:
         """
         model = settings.resolved_model
         check_shared_rows(model, sample.examples.shared)
-        merges = settings.validation == 0 and settings.confidence is None  # copies and weights train alike
+        merges = model.capabilities.all_parts and settings.validation == 0 and settings.confidence is None
         draws = Draws.of(hashes, problem, cells, seed, counted=merges)
         if settings.confidence_method == "cross" and (draws is not None or model.capabilities.refitted):
             settings = replace(settings, confidence_method=SPLIT)
