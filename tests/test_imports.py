@@ -1,6 +1,9 @@
 import importlib
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -30,3 +33,18 @@ def test_module_imports_unless_an_extra_is_missing(name: str) -> None:
         if isinstance(missing, ModuleNotFoundError) and (missing.name or "").split(".")[0] in EXTRAS:
             pytest.skip(f"{missing.name} is not installed")
         raise
+
+
+@pytest.mark.slow
+def test_type_checkers_know_the_public_names_and_no_others(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    path = tmp_path / "user.py"
+    path.write_text(
+        "import equirate as eq\nfrom equirate import *\nfrom equirate import RateClassifier, f1\n"
+        "f1(label='cow')\nmaximize(precision())\neq.RateClassifier\neq.no_such_name\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--config-file", os.devnull, "--cache-dir", str(tmp_path), str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    errors = [line for line in found.stdout.splitlines() if "error" in line and str(path) in line]
+    assert len(errors) == 1
+    assert 'user.py:7: error: Module has no attribute "no_such_name"' in errors[0]

@@ -6,7 +6,7 @@ game of three players (model, slack, multipliers) whose equilibrium is the class
 """
 
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
+from typing import TYPE_CHECKING, Any as _Any
 
 from ._core.errors import (
     AlgorithmError as AlgorithmError,
@@ -22,7 +22,7 @@ from ._core.errors import (
     UndefinedRateWarning as UndefinedRateWarning,
 )
 
-if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `__getattr__` finds it
+if TYPE_CHECKING:  # what type checkers should know of; when the package runs, `__getattr__` finds it
     from . import datasets as datasets, mixtures as mixtures, models as models
     from .data.slices import Slice as Slice, attr as attr
     from .estimators.any_report import report as report
@@ -116,8 +116,6 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
         minimize as minimize,
     )
     from .problem.text import parse as parse
-
-    __all__: list[str]
 
 __version__ = "0.2.0"
 
@@ -236,23 +234,24 @@ def _catalogue() -> dict[str, _Any]:
     return catalogue
 
 
-def __getattr__(name: str) -> _Any:
-    """Import a public name when it is first used."""
-    if name == "__all__":
-        names = [each for public in _PUBLIC for each in (_catalogue() if public == "*" else [public])]
-        value: _Any = [name for name in names if name not in _LIKE_BUILTINS]
-    elif name in _MODULES:
-        value = _import_module(f"{__name__}.{_MODULES[name]}")
-    elif name in _NAMES:
-        value = getattr(_import_module(f"{__name__}.{_NAMES[name]}"), name)
-    elif not name.startswith("_") and name in _catalogue():
-        value = _catalogue()[name]
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # for which any name would be there
 
+    def __getattr__(name: str) -> _Any:
+        """Import a public name when it is first used."""
+        if name == "__all__":
+            names = [each for public in _PUBLIC for each in (_catalogue() if public == "*" else [public])]
+            value: _Any = [name for name in names if name not in _LIKE_BUILTINS]
+        elif name in _MODULES:
+            value = _import_module(f"{__name__}.{_MODULES[name]}")
+        elif name in _NAMES:
+            value = getattr(_import_module(f"{__name__}.{_NAMES[name]}"), name)
+        elif not name.startswith("_") and name in _catalogue():
+            value = _catalogue()[name]
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
-def __dir__() -> list[str]:
-    """The public surface."""
-    return [*__getattr__("__all__"), *_LIKE_BUILTINS, "__doc__", "__file__", "__name__", "__path__"]
+    def __dir__() -> list[str]:
+        """The public surface."""
+        return [*__getattr__("__all__"), *_LIKE_BUILTINS, "__doc__", "__file__", "__name__", "__path__"]

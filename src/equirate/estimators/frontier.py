@@ -52,11 +52,12 @@ class Frontier:
         """What the numbers describe: decisions as they are served, or mixtures."""
         return SERVED if self.salts else MIXTURE
 
-    def decided(self, k: int, X: Any, attributes: Any = None) -> NDArray[np.float64]:
+    def decided(self, k: int, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Decisions of the k-th point, row by row: as served if rows repeat, else in expectation."""
+        classifier = self.classifiers[k]
         if self.salts:
-            return self.classifiers[k].predict_hashed(X, attributes=attributes, salt=self.salts[k]).astype(float)
-        return self.classifiers[k].expected(X, attributes=attributes)
+            return classifier.predict_hashed(X, attributes=sensitive_features, salt=self.salts[k]).astype(float)
+        return classifier.expected(X, attributes=sensitive_features)
 
     def table(self) -> list[dict[str, float]]:
         """One dict of numbers per level."""
@@ -125,7 +126,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
     }
     if test is not None:
         columns = test.examples.columns
-        decided = [frontier.decided(k, test.X, columns) for k in range(len(points))]
+        decided = [frontier.decided(k, test.X, sensitive_features=columns) for k in range(len(points))]
         values["test"] = tuple(Evaluation.of(problem, test.examples, predictions) for predictions in decided)
     return replace(frontier, parts=values)
 

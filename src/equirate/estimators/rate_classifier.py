@@ -242,11 +242,18 @@ class RateClassifier(RateEstimator):
             return False
         return self._problem_takes_classes()
 
+    def _takes_missing(self) -> bool:
+        """Whether features may be missing: those of a model that takes them."""
+        try:
+            return make_model(self.model).capabilities.missing_values
+        except (TypeError, EquirateError):  # refused when it is fitted
+            return False
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._takes_classes()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = isinstance(self.model, str) and self.model == "trees"
+        tags.input_tags.allow_nan = self._takes_missing()
         tags.non_deterministic = self.output == "stochastic"  # rows are drawn by their place
         return tags
 
@@ -453,7 +460,7 @@ class RateClassifier(RateEstimator):
     def _features(self, X: Any) -> Any:
         if not hasattr(self, "categories_") and is_valid(self, X):
             return X
-        missing = make_model(self.model).capabilities.missing_values
+        missing = self._takes_missing()
         X = coded(getattr(self, "categories_", {}), X) if missing else X
         return validated(self, X, missing=missing)
 

@@ -92,7 +92,8 @@ def of_data(
     points = []
     if frontier is not None:
         for k in np.argsort(frontier.levels, kind="stable").tolist():
-            points.append(Point(frontier.levels[k], *judged(frontier.decided(k, features, examples.columns))))
+            decided = frontier.decided(k, features, sensitive_features=examples.columns)
+            points.append(Point(frontier.levels[k], *judged(decided)))
     shares = np.full(len(estimator.classifier_.weights), np.nan)
     if len(estimator.classes_) == 2:
         decided_by_member = estimator.classifier_.members.decide(features, attributes=examples.columns)

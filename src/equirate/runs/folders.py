@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def save_description(model: FolderModel, folder: Path, classifier: bytes, run: s
         "weight": model.weight,
         **({"cluster": model.cluster} if model.cluster else {}),
         "reading": model.reading.plain(),
-        "rows": dict(model.rules.__dict__),
+        "rows": asdict(model.rules),
         "classifier": hashlib.sha256(classifier).hexdigest(),
         "columns": model.encoder.plain(),
     }

@@ -93,7 +93,7 @@ def _report(prepared: PreparedTable, frontier_: Frontier, provenance: Provenance
     chosen = _as_written(frontier_)
 
     def rates(k: int) -> Any:
-        decided = frontier_.decided(k, prepared.test.X, examples.columns)
+        decided = frontier_.decided(k, prepared.test.X, sensitive_features=examples.columns)
         return rates_by_slice(problem, examples, decided, frontier_.parts["test"][k].confidence)
 
     rates_by_point = [rates(k) for k in range(len(frontier_.levels))]
