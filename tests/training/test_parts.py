@@ -70,13 +70,17 @@ def test_fewer_a_feature_two_sets_or_another_model_choose_on_what_was_held_out(w
 
 
 @pytest.mark.parametrize("settings", [{}, {"confidence": 0.9, "confidence_method": "holdout"}])
-def test_codes_say_which_part_each_row_is_in(settings):
+def test_rows_that_are_held_out_are_found_in_the_data_as_given(settings):
     found = parts(400, 80, 1, **settings)
-    codes = found.codes(400)
-    assert codes.dtype == np.int8
-    for code, part in ((0, found.train), (1, found.validation), (2, found.test)):
-        rows = np.zeros(0) if part is None else np.sort(found.order[part])
-        np.testing.assert_array_equal(np.flatnonzero(codes == code), rows)
+    held_out = found.held_out(400)
+    assert held_out.dtype == bool
+    np.testing.assert_array_equal(np.flatnonzero(held_out), np.sort(found.order[found.validation]))
+    laid_out = replace(found, order=None)
+    np.testing.assert_array_equal(np.flatnonzero(laid_out.held_out(400)), np.arange(400)[found.validation])
+
+
+def test_where_nothing_is_held_out_no_rows_are():
+    assert Parts(None, slice(0, 400), None, slice(0, 400)).held_out(400) is None
 
 
 def test_rows_of_the_test_are_neither_trained_on_nor_seen_by_the_multipliers():

@@ -61,10 +61,10 @@ def hold_out(training: Training, chooser: Solution, method: str) -> MethodResult
     over_normal = constraint_test.excess_over_normal(*some_rows, size)
     excess = np.zeros_like(over_normal)
     if training.linear:
-        tight = TIGHT * (constraint_test.reach(*some_rows, size) + over_normal)
+        tight = feasible_margins(training.problem, TIGHT * (constraint_test.reach(*some_rows, size) + over_normal))
         if not training.mixes_on_held_out:
             excess = excess_on_unseen_rows(training)
-        chooser = training.play([0.0, -feasible_margins(training.problem, tight)])[1]
+        chooser = training.play([np.zeros(len(tight)), -tight])[1]
     where: dict[str, Any] = {"inside": inside, "test": rows, "size": size, "over_normal": over_normal}
     if training.draws is None:
         part = FoldMixtures(constraint_test, chooser, **where)

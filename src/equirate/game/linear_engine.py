@@ -82,9 +82,7 @@ class LinearEngine:
     rounds: int = 0
 
     @classmethod
-    def of(
-        cls, sample: Sample, cells: Cells, part: NDArray[np.int8] | None, parts: int, setting: Linear
-    ) -> LinearEngine:
+    def of(cls, sample: Sample, cells: Cells, part: NDArray[Any] | None, parts: int, setting: Linear) -> LinearEngine:
         """Arrange the rows by cell and part; ``part`` is the part of each row, None for one part."""
         fine = cells if part is None or parts == 1 else cells.by_part(part, parts)
         X, shared = features(sample.X, len(sample), finite=False), cells.shared  # they have been checked

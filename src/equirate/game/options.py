@@ -81,8 +81,8 @@ class Options:
             )
         return seeds[0]
 
-    def refuse_game_settings(self) -> None:
-        """Raise an error for settings that only a game uses."""
+    def check_generated(self) -> None:
+        """Raise an error for settings of column generation that are wrong, or that only a game uses."""
         given = [
             name
             for name in ("record_every", "slack_step", "step_rule", "surrogate", "bounds", "radius", "margin")
@@ -93,6 +93,8 @@ class Options:
                 f"column_generation takes no {', '.join(given)}: name an algorithm of the paper, such as "
                 'algorithm="surrogate"'
             )
+        for check in (self.passes, self.checked_tolerance, self.seed):
+            check()
 
     def rounds(self, responds: bool, pace: Pace) -> tuple[int, int]:
         """Rounds to play, and how often to record one; a model that is trained on batches has a number of its own."""

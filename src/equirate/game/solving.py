@@ -28,7 +28,7 @@ from ..problem.canonical import canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table, problem_cells
 from .algorithms import Algorithm, choose, column_generation, refuse_games
-from .engine import Generator, Watch
+from .engine import HeldOut, solve_by_columns
 from .loop import Progress, play
 from .options import Options, Steps
 from .progress import ProgressLine
@@ -171,6 +171,7 @@ def solve(
         sample = Sample.of(X, y, attributes, sample_weight, two_classes=True, classes=many_classes(y))
         sample = sample if names is None else replace(sample, names=names)
         problem = problem.expanded(sample.examples)
+        options = replace(options, model=_model_for(sample.examples, options))
         trained = None
         if referee is not None:
             sample, trained = _with_referee(sample, referee)
@@ -183,6 +184,16 @@ def solve(
     return solution
 
 
+def _model_for(examples: Examples, options: Options) -> Model:
+    """The model for these examples; refuses one that cannot take their classes, or rows that processes share."""
+    model, n_classes = make_model(options.model), len(examples.classes)
+    if n_classes > 2:
+        model = for_classes(model, n_classes)
+        refuse_games(options.algorithm, n_classes)
+    check_shared_rows(model, examples.shared)
+    return model
+
+
 def solve_on(
     problem: Problem,
     sample: Sample,
@@ -190,21 +201,24 @@ def solve_on(
     *,
     cells: Cells | None = None,
     trained: Array | None = None,
+    held_out: HeldOut | None = None,
+    mix_on_held_out: bool = False,
 ) -> Solution:
     """Solve a problem on a sample that has been checked, with constraints expanded for the groups in the data.
 
     ``cells`` are those of the sample, if they are known. ``trained`` are the weights that the model is trained with, if
-    they differ from those that rates are measured with (the game on two data sets).
+    they differ from those that rates are measured with (the game on two data sets). ``held_out`` says which rows column
+    generation holds out, and ``mix_on_held_out`` whether it chooses the mixture on these alone (`solve_by_columns`).
     """
-    model, n_classes = make_model(options.model), len(sample.examples.classes)
-    if n_classes > 2:
-        model = for_classes(model, n_classes)
-        refuse_games(options.algorithm, n_classes)
-    check_shared_rows(model, sample.examples.shared)
+    model: Model = options.model
     can = model.capabilities
     chosen = choose(options.algorithm, problem, can.descends, can.own_steps, options.steps)
     if chosen is column_generation:
-        return _generated(problem, sample, options, model, cells, trained)
+        cells = problem_cells(problem, sample.examples) if cells is None else cells
+        if trained is not None:  # no row has weight in both parts
+            held_out, mix_on_held_out = ~(trained > 0), True
+            cells = cells.weighing(trained + sample.examples.weights)
+        return solve_by_columns(problem, sample, cells, options, held_out, mix_on_held_out)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
     examples = sample.examples
@@ -238,36 +252,6 @@ def solve_on(
         raise KeyboardInterrupt
     exact = can.exact or learner.every_sum() is not None
     return Solution.of_play(Play(table, record, rules, tuple(grid)), chosen, learner, tolerance, exact)
-
-
-def _generated(
-    problem: Problem, sample: Sample, options: Options, model: Model, cells: Cells | None, trained: Array | None
-) -> Solution:
-    """Solve by column generation."""
-    options.refuse_game_settings()
-    levels = options.generated_levels(canonicalize(problem).n_constraints)
-    cells = problem_cells(problem, sample.examples) if cells is None else cells
-    part = None
-    if trained is not None:  # no row has weight in both parts
-        part = np.where(trained > 0, 0, 1).astype(np.int8)
-        cells = cells.weighing(trained + sample.examples.weights)
-    generator = Generator(
-        passes=options.passes(),
-        watch=_watch(options.progress),
-        start=options.start,
-        tolerance=options.checked_tolerance(),
-        seed=options.seed(),
-    )
-    return generator.solve(problem, sample, cells, model, part=part, mix_on_held_out=trained is not None, levels=levels)
-
-
-def _watch(progress: Any) -> Watch | None:
-    """The callback of column generation: the progress line, or the user's function with the last pass."""
-    if progress is None:
-        return None
-    if isinstance(progress, ProgressLine):
-        return progress.watch
-    return lambda generations: progress(generations[0].stages[-1])
 
 
 def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:

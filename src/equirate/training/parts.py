@@ -20,8 +20,6 @@ from ..problem.problem import Problem
 from .settings import SPLIT, Settings
 
 Rows = NDArray[np.intp]
-TRAINS, HELD_OUT, NEITHER = 0, 1, 2
-"""Codes of rows: they train the model, are held out, or are for something else, such as a test."""
 FEWEST = 5
 """Fewest examples of a rate in every part; with fewer, fit uses all data for everything, with a warning."""
 
@@ -40,13 +38,13 @@ class Parts:
     choose: slice
     test: slice | None = None
 
-    def codes(self, rows: int) -> NDArray[np.int8]:
-        """Code of each row, where the rows are before `order` is applied."""
-        codes = np.full(rows, TRAINS, dtype=np.int8)
-        for code, part in ((HELD_OUT, self.validation), (NEITHER, self.test)):
-            if part is not None:
-                codes[part if self.order is None else self.order[part]] = code
-        return codes
+    def held_out(self, rows: int) -> NDArray[np.bool_] | None:
+        """Which of the first rows are held out, where they are before `order` is applied; None where none are."""
+        if self.validation is None:
+            return None
+        held_out = np.zeros(rows, dtype=bool)
+        held_out[self.validation if self.order is None else self.order[self.validation]] = True
+        return held_out
 
     @classmethod
     def of(cls, settings: Settings, problem: Problem, cells: Cells, width: int, seed: int | None) -> Parts:

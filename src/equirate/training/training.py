@@ -18,7 +18,7 @@ from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.algorithms import column_generation
 from ..game.classifiers import Classifier
-from ..game.engine import Generator, Levels
+from ..game.engine import Levels
 from ..game.loop import Progress
 from ..game.options import Options
 from ..game.progress import ProgressLine
@@ -30,7 +30,7 @@ from ..models.contract import Prepared, check_shared_rows
 from ..models.design import Standard
 from ..problem.problem import Problem
 from .draws import Draws
-from .parts import HELD_OUT, NEITHER, TRAINS, Parts
+from .parts import Parts
 from .settings import SPLIT, Settings
 
 Array = NDArray[np.float64]
@@ -169,8 +169,14 @@ class Training:
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(sense) if shown else None
         try:
             if self.linear:
-                codes = None if self.parts.validation is None else self.parts.codes(len(self.sample))[self._fitted]
-                solution = self._generated(self._fitted, levels, start, line, codes, self.mixes_on_held_out)
+                solution = solve_on(
+                    self.problem,
+                    self.sample.take(self._fitted),
+                    self._options(levels, start, line),
+                    cells=self.cells.only(self._fitted),
+                    held_out=self.parts.held_out(self._fitted.stop),
+                    mix_on_held_out=self.mixes_on_held_out,
+                )
                 return solution, solution
             solution = self.solve(self.parts.train, levels, start, line)
             chooser = solution
@@ -195,51 +201,21 @@ class Training:
         ``held_out`` are the rows that the multipliers see instead, where they see others than the model (`referee`); by
         default the part that is held out.
         """
-        held_out = self.parts.choose if held_out is None else held_out
-        if self.generates and not self.referee:
-            return self._generated(rows, levels, start, line)
-        if self.generates:
-            part = np.full(len(self.sample), NEITHER, dtype=np.int8)
-            part[rows], part[held_out] = TRAINS, HELD_OUT
-            return self._generated(slice(None), levels, start, line, part, mix_on_held_out=True)
         options = self._options(levels, start, line)
         if self.referee:  # the model is trained on one part, and the multipliers see another (Cotter et al. 2019)
             weights = self.sample.examples.weights
-            trained, measured = _only(weights, rows), _only(weights, held_out)
+            trained, measured = (
+                _only(weights, rows),
+                _only(weights, self.parts.choose if held_out is None else held_out),
+            )
             judged = replace(self.sample, examples=replace(self.sample.examples, weights=measured))
             return solve_on(self.problem, judged, options, cells=self.cells.weighing(measured), trained=trained)
         return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.only(rows))
 
-    def _generated(
-        self,
-        rows: Rows | slice,
-        levels: Levels | None,
-        start: Start | None,
-        line: ProgressLine | None,
-        part: NDArray[np.int8] | None = None,
-        mix_on_held_out: bool = False,
-    ) -> Solution:
-        """Generate columns on some of the rows; ``part`` says which of them train and which are held out."""
-        generator = Generator(
-            passes=Options(n_rounds=self.settings.n_rounds).passes(),
-            watch=None if line is None else line.watch,
-            start=start,
-            tolerance=self.settings.tolerance,
-            seed=self._model_seed,
-        )
-        return generator.solve(
-            self.problem,
-            self.sample.take(rows),
-            self.cells.only(rows),
-            self.model(),
-            part=part,
-            mix_on_held_out=mix_on_held_out,
-            levels=(0.0,) if levels is None else levels,
-        )
-
     def _options(self, levels: Levels | None, start: Start | None, line: ProgressLine | None) -> Options:
-        """How to play a game: rounds and steps as given, or the model's own."""
+        """How to generate columns, or how to play a game: rounds and steps as given, or the model's own."""
         own = self.settings.resolved_model.defaults._asdict()
+        own = dict.fromkeys(own) if self.generates else own  # they are those of a game
         given = {name: getattr(self.settings, name, None) for name in own}
         return Options(
             algorithm=self.settings.algorithm,
@@ -273,7 +249,7 @@ class Training:
     def _watch(self, levels: bool, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""
         patience, tolerance = self.settings.patience, self.settings.tolerance
-        if patience is None:
+        if patience is None or self.generates:
             return line
         return (LevelPlateaus if levels else Plateau)(patience, tolerance, line=line)
 
