@@ -20,7 +20,6 @@ from equirate.players.multipliers import (
     OuterAscent,
     SwapRegret,
     SwapState,
-    arguments,
     leader,
     project,
     stationary,
@@ -220,7 +219,7 @@ def test_following_prices_atoms_by_their_gradient_at_the_mean_of_the_rates(name)
 
     def worth(sums):
         rows = table.rows(sums)[: table.program.n_multipliers]
-        whole = rows + table.atom_matrix @ table.atom_values(arguments(table, rows)[0])
+        whole = rows + table.atom_matrix @ table.atom_values(table.arguments(rows)[0])
         return float((lam * whole)[: 1 + table.program.n_constraints].sum())
 
     steps = 1e-6 * np.eye(len(sums))[:, :, None]
@@ -454,7 +453,7 @@ def test_rounding_is_not_leaving_the_domain():
     table = make_table(canonicalize(eq.Problem(eq.minimize(eq.kl_divergence()))), EXAMPLES)
     rows = table.rows(table.cells.sums(np.ones((N, 3), dtype=bool)))
     rows[table.couplings][1] = [0.0, 1e-16, 1e-3]  # the signed row of 1 - positive_rate(), which falls with it
-    xi, left = arguments(table, rows)
+    xi, _, left = table.arguments(rows)
     assert left.tolist() == [False, False, True]
     np.testing.assert_array_equal(xi[1], table.lo[1])
 

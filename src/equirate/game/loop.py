@@ -24,7 +24,6 @@ from .._core.interrupts import may_end_early
 from ..mixtures import largest, values
 from ..models.contract import Learner
 from ..models.messages import Asked, Seen
-from ..players.multipliers import arguments
 from ..problem.table import Table
 from .algorithms import Algorithm
 from .pausing import kept_by_peers
@@ -224,7 +223,7 @@ class Game:
     def _bounded(self, bounds: tuple[Array, Array], t: int) -> Array:
         """Rows computed from the bounds on the predictions."""
         seen = self.table.bounded_rows(*bounds, self.levels)
-        self._leave(arguments(self.table, seen)[1], t)
+        self._leave(self.table.arguments(seen)[2], t)
         return seen
 
     def _leave(self, outside: NDArray[np.bool_], t: int) -> None:

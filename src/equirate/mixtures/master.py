@@ -20,7 +20,7 @@ from . import convex, ratios
 from .black_boxes import best_for_black_boxes
 from .linear import FEASIBLE
 from .pricing import BROKEN, black_box_prices, local_prices
-from .programme import MixtureProgramme, atoms_at, basic, judged, violations_at
+from .programme import MixtureProgramme, basic, judged, violations_at
 from .shrinking import shrink_weights
 
 Array = NDArray[np.float64]
@@ -82,10 +82,9 @@ class Master:
         if not self.table.groups:
             values = [_comparable(*judged(self.table, column)) for column in self.rows.T]
             return np.asarray(np.eye(1, len(values), values.index(min(values)))[0])
-        evaluated = [(column, atoms_at(self.table, column)[1]) for column in self.rows.T]
-        objective = [column[0] + self.table.atom_weights[0] @ values for column, values in evaluated]
-        violations = [violations_at(self.table, column, values) for column, values in evaluated]
-        return basic(self.rows, shrink_weights(np.array(objective), np.stack(violations, axis=1)).weights)
+        atoms = self.table.arguments(self.rows)[1]
+        objective = self.rows[0] + self.table.atom_weights[0] @ atoms
+        return basic(self.rows, shrink_weights(objective, violations_at(self.table, self.rows, atoms)).weights)
 
     @property
     def has_ratios(self) -> bool:

@@ -323,15 +323,9 @@ class MixtureProgramme:
 
 
 def atoms_at(table: Table, signed: Array) -> tuple[Array, Array]:
-    """Arguments of the atoms, and the atoms' values (inner atoms first), at the signed rows of a mixture."""
-    first = 1 + table.program.n_constraints
-    xi, values = np.zeros(table.n_slacks), np.zeros(len(table.program.atoms))
-    for group in table.groups:
-        inner = signed[first + group.slacks] + table.atom_weights[first + group.slacks] @ values
-        raw = table.sense[first + group.slacks] * inner
-        xi[group.slacks] = np.clip(raw, table.lo[group.slacks], table.hi[group.slacks])
-        values[group.atoms] = group.form.value(xi[group.slacks][..., None])[..., 0]
-    return xi, values
+    """Arguments of the atoms, and the atoms' values, at the signed rows of a mixture."""
+    xi, values, _ = table.arguments(signed[:, None])
+    return xi[:, 0], values[:, 0]
 
 
 def violations_at(table: Table, signed: Array, values: Array) -> Array:

@@ -29,9 +29,6 @@ from .steps import ADAM, StepRule, StepState
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-9
-"""How far an argument may be outside a domain by rounding alone: 1 - positive_rate() of a sum of weights."""
-
 
 @dataclass(frozen=True, eq=False)
 class Multipliers(State):
@@ -190,14 +187,14 @@ class FollowTheLeader(MultiplierPlayer[LeaderState]):
     def start(self, table: Table, count: int) -> LeaderState:
         """Begin at the gradient at the rates of the classifier that predicts 0 for everybody."""
         rows = _rows_of_nobody(table, count)
-        xi, _ = arguments(table, rows)
+        xi = table.arguments(rows)[0]
         none_left = np.zeros(count, dtype=bool)
         return LeaderState(leader(table, xi), np.zeros_like(rows), slacks=xi, left=none_left)
 
     def learn(self, state: LeaderState, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> LeaderState:
         """Average, then take the gradient."""
         total = state.total + rows[: table.program.n_multipliers]
-        xi, left = arguments(table, total / t)
+        xi, _, left = table.arguments(total / t)
         return LeaderState(leader(table, xi), total, slacks=xi, left=left)
 
 
@@ -232,7 +229,7 @@ class OuterAscent(Ascending[OuterState]):
         """Begin with no weight on the constraints, at the classifier that predicts 0 for everybody."""
         rows = _rows_of_nobody(table, count)
         outer = np.zeros((table.program.n_constraints, count))
-        xi, _ = arguments(table, rows)
+        xi = table.arguments(rows)[0]
         return OuterState(leader(table, xi, outer), rows, self.step.start(outer.shape), slacks=xi)
 
     def learn(self, state: OuterState, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> OuterState:
@@ -241,9 +238,9 @@ class OuterAscent(Ascending[OuterState]):
         gamma = 2 / (k + 2)
         point = (1 - gamma) * state.point + gamma * rows[: table.program.n_multipliers]
         outer = state.lam[table.constraints]
-        xi, _ = arguments(table, point)
+        xi, values, _ = table.arguments(point)
         if k + 1 == self.length(run):
-            value = point + table.atom_matrix @ table.atom_values(xi)
+            value = point + table.atom_matrix @ values
             move, step = self.step.move(step, value[table.constraints], rate)
             outer, run, k = project(outer + move, self.radius), run + 1, -1
         return OuterState(leader(table, xi, outer), point, step, run, k + 1, slacks=xi)
@@ -306,12 +303,12 @@ class Following(Ascending[FollowingState]):
         """Move the mean; step on the constraints by their values at the present rates."""
         rows = rows[: table.program.n_multipliers]
         point = state.point + max(1 / t, 1 / self.memory) * (rows - state.point)
-        seen, _ = arguments(table, rows)
+        values = table.arguments(rows)[1]
         gradient = np.zeros_like(rows)
-        gradient[table.constraints] = (rows + table.atom_matrix @ table.atom_values(seen))[table.constraints]
+        gradient[table.constraints] = (rows + table.atom_matrix @ values)[table.constraints]
         move, step = self.step.move(state.step, gradient[1:], rate)
         constraints = project((state.lam[1:] + move)[: table.program.n_constraints], self.radius)
-        xi, left = arguments(table, point)
+        xi, _, left = table.arguments(point)
         room = self.edge * (table.hi - table.lo)[:, None]
         inside = np.clip(xi, table.lo[:, None] + room, table.hi[:, None] - room)
         return FollowingState(leader(table, inside, constraints), point, step, slacks=xi, left=left)
@@ -400,20 +397,6 @@ def stationary(matrix: Array) -> Array:
     solution = np.linalg.solve(np.eye(m) - stacked + 1.0, np.ones((len(stacked), m, 1)))[..., 0]
     positive = np.maximum(solution, 0.0)
     return np.ascontiguousarray((positive / positive.sum(1, keepdims=True)).T)
-
-
-def arguments(table: Table, rows: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Slacks at the arguments' own values, kept in their boxes; and which configurations left an atom's domain."""
-    xi = np.zeros((table.n_slacks, rows.shape[1]))
-    values = np.zeros((len(table.program.atoms), rows.shape[1]))
-    left = np.zeros(rows.shape[1], dtype=bool)
-    for group in table.groups:  # inner atoms come first
-        signed = rows[table.couplings] + (table.atom_matrix @ values)[table.couplings]
-        raw = (table.coupling_sense * signed)[group.slacks]
-        left |= (raw < group.form.domain_lo - ROUNDING).any((0, 1))
-        xi[group.slacks] = np.clip(raw, table.lo[group.slacks][..., None], table.hi[group.slacks][..., None])
-        values[group.atoms] = group.form.value(xi[group.slacks])
-    return xi, left
 
 
 def leader(table: Table, xi: Array, constraints: Array | None = None, objective: float = 1.0) -> Array:

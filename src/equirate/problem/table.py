@@ -33,6 +33,9 @@ from .rate_matrix import rate_matrix, without_predictions
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-9
+"""How far an argument may be outside a domain by rounding alone: 1 - positive_rate() of a sum of weights."""
+
 
 @dataclass(frozen=True, eq=False)
 class AtomGroup:
@@ -255,6 +258,21 @@ class Table:
             up = up + positive.T @ rise + negative.T @ fall
             down = down + positive.T @ fall + negative.T @ rise
         return up, down
+
+    def arguments(self, rows: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Arguments of the atoms, kept in their boxes, and the atoms' values at signed rows (rows, columns).
+
+        Also which columns leave the domain of an atom.
+        """
+        xi, values = np.zeros((self.n_slacks, rows.shape[1])), np.zeros((len(self.program.atoms), rows.shape[1]))
+        left = np.zeros(rows.shape[1], dtype=bool)
+        for group in self.groups:  # inner atoms come first
+            signed = rows[self.couplings] + (self.atom_matrix @ values)[self.couplings]
+            raw = (self.coupling_sense * signed)[group.slacks]
+            left |= (raw < group.form.domain_lo - ROUNDING).any((0, 1))
+            xi[group.slacks] = np.clip(raw, self.lo[group.slacks][..., None], self.hi[group.slacks][..., None])
+            values[group.atoms] = group.form.value(xi[group.slacks])
+        return xi, values, left
 
     def atom_values(self, xi: Array, u: Array | None = None, rows: Array | None = None) -> Array:
         """Value of every atom at the slacks (and, in biconvex form, at u and the direct rows)."""
