@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError
 from .._core.listing import listed
+from .._core.peers import Peers
 from .arrays import same_length, to_numpy
 from .slices import is_missing
 
+LEAST_SPREAD = 1e-150
+"""Spread of a feature below which squares are lost."""
 _HOLES = "X must hold numbers, all of them: fill missing values or drop those examples"
 
 
@@ -157,6 +160,19 @@ def stacked(first: Any, second: Any) -> Any:
 def _all_finite(values: NDArray[Any]) -> bool:
     """Whether every value is finite, without an array of answers as large as the values."""
     return all(np.isfinite(values[k : k + 65536]).all() for k in range(0, len(values), 65536))
+
+
+def refuse_tiny(X: Any, spread: NDArray[np.float64], shared: Peers) -> None:
+    """Refuse a feature whose values are not all equal, but too small to be squared."""
+    sparse = bool(sp.issparse(X))
+    for k in np.flatnonzero(spread <= LEAST_SPREAD):
+        column = np.asarray(X[:, [k]].toarray() if sparse else X[:, k])
+        largest = float(np.abs(column).max()) if column.size else 0.0
+        if shared.some(column.size and 0 < largest <= LEAST_SPREAD and (column != column.flat[0]).any()):
+            raise DataError(
+                f"column {k} of X has values of at most {largest:g}, whose squares are too small for a number: scale "
+                "it, for example with sklearn.preprocessing.MaxAbsScaler"
+            )
 
 
 def _not_a_number(column: NDArray[Any]) -> str | None:

@@ -30,9 +30,8 @@ from numpy.typing import NDArray
 
 from .._core import threads
 from .._core.cached import cached_property
-from .._core.errors import DataError
-from .._core.peers import Peers
 from ..data.cells import Cells
+from ..data.features import LEAST_SPREAD, refuse_tiny
 from ..data.mapped import is_mapped, scratch
 from .row_blocks import BLOCK, TASK, RowBlock, ranges, row_blocks
 from .row_counts import BINS, EDGES, RowCounts, ThresholdCounter
@@ -44,8 +43,6 @@ MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
 _COPIED = 1024
 """Rows that stay in cache in double precision."""
-_LEAST = 1e-150
-"""Spread of a feature below which squares are lost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +156,7 @@ class CellRows:
             spread = np.sqrt(np.maximum(variance, 0.0))
             spread = np.where(spread > 1e-12 * np.abs(mean), spread, 0.0)
         refuse_tiny(X, spread, self.shared)
-        return (mean if centre else np.zeros(d)), np.where(spread > _LEAST, spread, 1.0)
+        return (mean if centre else np.zeros(d)), np.where(spread > LEAST_SPREAD, spread, 1.0)
 
     def _dense_moments(self, X: Any, weights: Array | None) -> tuple[Array, Array]:
         """Mean and variance in one pass: each block's own, put together (Chan, Golub and LeVeque 1979)."""
@@ -389,16 +386,3 @@ class CellRows:
     def standard(self, raw: Array) -> Array:
         """Weights for standardised features (width, directions) from those for the features as given."""
         return np.vstack([raw[:-1] * self.scale[:, None], raw[-1] + self.mean @ raw[:-1]])
-
-
-def refuse_tiny(X: Any, spread: Array, shared: Peers) -> None:
-    """Refuse a feature whose values are not all equal, but too small to be squared."""
-    sparse = bool(sp.issparse(X))
-    for k in np.flatnonzero(spread <= _LEAST):
-        column = np.asarray(X[:, [k]].toarray() if sparse else X[:, k])
-        largest = float(np.abs(column).max()) if column.size else 0.0
-        if shared.some(column.size and 0 < largest <= _LEAST and (column != column.flat[0]).any()):
-            raise DataError(
-                f"column {k} of X has values of at most {largest:g}, whose squares are too small for a number: scale "
-                "it, for example with sklearn.preprocessing.MaxAbsScaler"
-            )

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from .._core import kernels, threads
 from .._core.cached import cached_property
-from .._core.errors import DataError
 from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES
 from .._core.peers import Peers
 from ..data.cells import Cells
-from ..data.features import is_sparse
+from ..data.features import LEAST_SPREAD, is_sparse, refuse_tiny
 from ..players.surrogates import HINGE
 from .deciding import above
 from .messages import Asked, Seen
@@ -47,8 +46,6 @@ _WORK = 2_000_000
 _MOST_BLOCKS = 8
 _PARTIAL_VALUES = 1 << 22
 """Largest number of values in the slopes of all blocks."""
-_LEAST = 1e-150
-"""Spread of a feature below which squares are lost."""
 
 
 class Swept(NamedTuple):
@@ -369,14 +366,8 @@ class Standard:
                 square += shares[rows] @ (X[rows].astype(float) - mean) ** 2
             square = shared.total(square)
         spread = np.sqrt(square)
-        for k in np.flatnonzero(spread <= _LEAST):
-            column = X[:, [k]].toarray() if sparse else X[:, [k]]
-            if (column != column[0]).any() and np.abs(column).max() <= _LEAST:
-                raise DataError(
-                    f"column {k} of X has values of at most {np.abs(column).max():g}, whose squares are too small "
-                    "for a number: scale it, for example with sklearn.preprocessing.MaxAbsScaler"
-                )
-        return cls(mean, np.where(spread > np.maximum(1e-12 * np.abs(mean), _LEAST), spread, np.inf))
+        refuse_tiny(X, spread, shared)
+        return cls(mean, np.where(spread > np.maximum(1e-12 * np.abs(mean), LEAST_SPREAD), spread, np.inf))
 
     @property
     def single(self) -> bool:
