@@ -115,7 +115,7 @@ def _linear_folds(training: Training, of: NDArray[np.int8], on_all: bool, tight:
         tighter = make_table(canonicalize(loosened(problem, -feasible_margins(problem, tight))), examples, cells)
         runs.append([engine.go_on(one, view, tighter) for one, view in zip(runs[0], views, strict=True)])
         engine.run(list(zip(runs[1], views, strict=True)))
-    learner = FittedLinear(training.width, training.sample.names)
+    learner = FittedLinear(training.sample.names)
     solutions = []
     for generations in zip(*runs, strict=True):
         columns = generations[0].columns()

@@ -110,7 +110,7 @@ def _regressed(
             generation = engine.run_until_met(generation, view, passes, watch)
         more, other = engine.columns(generation, sample, judge.cells)
         columns, W = columns.join(more, (0, W.shape[1])), np.concatenate([W, other], axis=1)
-    problem, learner = judge.program.problem, FittedLinear(width, sample.names)
+    problem, learner = judge.program.problem, FittedLinear(sample.names)
     return Solution(problem, column_generation, judge, columns, learner, (W,), options.tolerance, course=course)
 
 

@@ -49,8 +49,6 @@ class Keeper(Protocol):
 class Learner:
     """A model on some rows: the parameters of all configurations, side by side."""
 
-    width: int | None = None
-    """Number of features, where it is known."""
     budget: float = np.inf
     """Bytes that the snapshots of a run may take."""
     can_start: bool = False

@@ -43,7 +43,7 @@ class IndependentRows(FittedLinear):
     """
 
     def __init__(self, weights: Array, counts: Array, names: tuple[str, ...] | None) -> None:
-        super().__init__(len(weights) - 1, names)
+        super().__init__(names)
         self.weights, self.counts = weights, counts
 
     @classmethod

@@ -145,10 +145,9 @@ class LinearLearner(Learner):
         self.X = X = features(rows.X, len(rows))
         rows.shared.agree("the features", f"{X.shape[1]} columns of {X.dtype}")
         self.standard = Standard.of(X, rows.trained.weights, rows.shared) if setting.standardise else None
-        self.width = d = X.shape[1]
-        width = d + setting.intercept
+        width = X.shape[1] + setting.intercept
         columns = [stream("parameters", seed).standard_normal(width) for seed in seeds]
-        self.W: NDArray[Any] = np.zeros((d + 1, len(columns)), X.dtype)
+        self.W: NDArray[Any] = np.zeros((X.shape[1] + 1, len(columns)), X.dtype)
         self.W[:width] = setting.spread * np.stack(columns, axis=1)
         self._project()
         self.steps: StepState = step.start(self.W.shape, self.W.dtype)
@@ -353,8 +352,8 @@ class LinearLearner(Learner):
 class FittedLinear(Learner):
     """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts."""
 
-    def __init__(self, width: int, names: tuple[str, ...] | None) -> None:
-        self.width, self.names = width, names
+    def __init__(self, names: tuple[str, ...] | None) -> None:
+        self.names = names
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
