@@ -31,7 +31,6 @@ from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees,
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.data.sample import Given
 from equirate.models import Oracle, PlugIn, make_model
-from equirate.models.oracle_members import PlugInRule
 from equirate.models.registry import read_members
 
 rng = np.random.default_rng(1)
@@ -399,10 +398,14 @@ def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> No
         clf.output = again.output = output
         np.testing.assert_array_equal(again.predict(X), clf.predict(X))
     training, _ = clf._training(peers(), Given(X, Y, PEOPLE))
-    everything = training.prepared.serve(training.play()[0].members())
-    rules = [isinstance(each.classifier, PlugInRule) for each in everything.fitted]
-    assert any(rules)
-    assert not all(rules)
+    everything = training.play()[0].members().map(training.prepared.serve)
+    rules, fits = everything.parts
+    assert len(rules) > 2  # more than the constant classifiers
+    assert len(fits.fitted) > 0
+    first = int(np.flatnonzero(everything.order >= len(rules))[0])
+    assert len(everything.take([first]).forests()) == 1  # to be handed over to a library
+    with pytest.raises(eq.AlgorithmError, match="not ensembles of trees"):
+        everything.forests()
     np.testing.assert_array_equal(read_members(everything.plain(X.shape[1])).decide(X), everything.decide(X))
 
 

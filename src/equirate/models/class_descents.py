@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..data.cells import Cells
 from ..data.mapped import zeros_beside
 from ..mixtures import Source
 from .class_offsets import cheapest_offsets
-from .class_oracle import ClassScoredMembers, LinearScores, Rule, answer_counts
+from .class_oracle import ClassScoredMembers, LinearScores, answer_counts
 from .class_rules import ClassPlugInLearner
 from .contract import Choice, Learner
 from .cross_fitting import Certain, Fold, fill_by_fold
@@ -34,7 +35,7 @@ from .oracle_members import Fitted
 from .oracle_pool import add_direction
 from .posterior import GivenProbabilities, Posterior
 from .rows import Rows
-from .side_by_side import SideBySide
+from .side_by_side import SideBySide, of_two_kinds
 from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
@@ -137,16 +138,12 @@ class DescendingLearner(ClassPlugInLearner):
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Rules beside regressions, where there are any."""
-        plain = [k for k, (t, _) in enumerate(chosen) if not isinstance(snapshots[t], list)]
-        descended = [k for k in range(len(chosen)) if k not in set(plain)]
-        if not descended:
-            return super().members(snapshots, chosen)
-        parts: list[Members] = [super().members(snapshots, [chosen[k] for k in plain])] if plain else []
-        rules: list[Rule] = [snapshots[chosen[k][0]][chosen[k][1]] for k in descended]
-        parts.append(ClassScoredMembers.of(rules, self.remembered))
-        if not plain:
-            return parts[0]
-        return SideBySide(tuple(parts), np.argsort([*plain, *descended]).astype(np.int64))
+
+        def regressions(some: Sequence[Choice]) -> Members:
+            return ClassScoredMembers.of([snapshots[t][c] for t, c in some], self.remembered)
+
+        rules = partial(super().members, snapshots)
+        return of_two_kinds(chosen, lambda choice: not isinstance(snapshots[choice[0]], list), rules, regressions)
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """As plug-in rules are measured; regressions by their scores."""

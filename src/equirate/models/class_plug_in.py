@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -20,22 +21,20 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError, EquirateWarning
 from .._core.listing import listed
 from ..data.cells import Cells
-from ..data.mapped import zeros_beside
 from ..data.sample import Sample
 from ..data.splits import split_by_cell
 from ..players.steps import StepRule
 from .capabilities import Capabilities
 from .class_descents import DescendingLearner, Descents
-from .class_oracle import ClassOracle, ClassScoredMembers
+from .class_oracle import ClassOracle
 from .class_rules import ClassPlugInLearner
 from .contract import Learner, Model, Prepared
 from .cross_fitting import Certain, Fill, Fold, fill_by_fold, fold_count, probabilities_by_class
 from .linear import Linear
-from .members import Members
 from .multinomial import Multinomial
 from .oracle import Oracle
-from .plug_in import GivenPlugIn, PlugIn, fits_closely, served
-from .posterior import GivenProbabilities, Posterior
+from .plug_in import GivenPlugIn, PlugIn, fits_closely
+from .posterior import GivenProbabilities, Posterior, numbered
 from .rows import Rows
 from .sklearn_classifiers import Logistic
 
@@ -75,9 +74,9 @@ class ClassPlugIn(PlugIn):
         if isinstance(self.estimator, Multinomial):
             fold = _folds_of(cells, fold_count(int(rows), setting.folds), seed)
             descents = Descents(self.estimator, self._features(sample, cells), fold)
-            probabilities = _numbered(probabilities)
+            probabilities = numbered(probabilities)
         model = GivenClassPlugIn(given, descents)
-        return Prepared(model, probabilities, partial(_served, posterior), setting.folds != 1)
+        return Prepared(model, probabilities, methodcaller("served", posterior), setting.folds != 1)
 
     def _fold(self, cells: Cells, sizes: NDArray[Any], seed: int) -> Fold:
         """The fold of each row, over all processes; warns of classes that some folds do not have."""
@@ -141,20 +140,6 @@ class GivenClassPlugIn(GivenPlugIn):
             return ClassPlugInLearner(self.posterior, probabilities, rows)
         numbers = np.asarray(rows.X[:, -1]).astype(np.intp)
         return DescendingLearner(self.posterior, probabilities, rows, self.descents, numbers, remembered=True)
-
-
-def _served(posterior: Posterior, members: Any) -> Members:
-    """Members of a game on given probabilities as members on features."""
-    if isinstance(members, ClassScoredMembers):
-        return members.served()
-    return served(posterior, members)
-
-
-def _numbered(probabilities: Array) -> Array:
-    """Probabilities, and the number of each row as a last column."""
-    numbered = zeros_beside(probabilities, (len(probabilities), probabilities.shape[1] + 1))
-    numbered[:, :-1], numbered[:, -1] = probabilities, np.arange(len(probabilities))
-    return numbered
 
 
 def of_linear(model: Linear, n_classes: int) -> ClassPlugIn:

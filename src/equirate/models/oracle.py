@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,9 @@ from .capabilities import ROWS_PER_FEATURE, Capabilities, Defaults
 from .categorical import most_categories, with_categories
 from .contract import Learner, Model, Prepared
 from .cross_fitting import fold_count
-from .oracle_members import FittedMembers
 from .oracle_pool import FitPool, Pool
 from .plug_in import fits_closely, takes_missing
+from .posterior import numbered
 from .rows import Rows
 from .weighted_fit import weight_parameter
 
@@ -150,7 +151,7 @@ class Oracle(Model):
         return pool.learner(rows, np.arange(len(rows)), count, remembered=False)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
-        """Let the game have numbers of rows in the place of features, and judge rows by fits without them.
+        """Let the game have probabilities and numbers of rows instead of features, and judge rows by fits without them.
 
         Parameters
         ----------
@@ -171,8 +172,7 @@ class Oracle(Model):
         folds = self.crossed_folds(int((cells.weights > 0).sum()))
         pool = self._pool(sample.X, cells, folds, seed)
         pool.estimate(sample, seed)
-        numbers = np.arange(len(sample), dtype=float)[:, None]
-        return Prepared(RowOracle(pool), numbers, FittedMembers.served)
+        return Prepared(RowOracle(pool), numbered(pool.probabilities), methodcaller("served", pool.posterior))
 
     def _pool(self, X: Any, cells: Cells, folds: int, seed: int) -> FitPool:
         """The fits on a table."""
@@ -181,7 +181,7 @@ class Oracle(Model):
 
 @dataclass(frozen=True, eq=False)
 class RowOracle(Model):
-    """The oracle of a game in which row numbers replace the features."""
+    """The oracle of a game in which probabilities and row numbers replace the features."""
 
     pool: FitPool
 
@@ -192,4 +192,4 @@ class RowOracle(Model):
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Find the rows by their numbers."""
-        return self.pool.learner(rows, np.asarray(rows.X)[:, 0].astype(np.intp), count, remembered=True)
+        return self.pool.learner(rows, np.asarray(rows.X)[:, -1].astype(np.intp), count, remembered=True)

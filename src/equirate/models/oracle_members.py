@@ -10,15 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
-from ..data.sample import count_rows
 from .contract import Array
 from .cross_fitting import probabilities_by_class
 from .forest_members import ForestMembers
 from .forests import as_boosted, counted_splits, trees_of
 from .members import Members, Written
-from .plug_in import PlugInMembers, expected
-from .posterior import Posterior
-from .side_by_side import join_written
 from .sklearn_classifiers import Always, lines
 
 _CERTAIN = 1e-9
@@ -63,7 +59,7 @@ class FittedMembers(Members):
         """Count the rules."""
         return len(self.place)
 
-    def served(self) -> Self:
+    def served(self, posterior: Any) -> Self:
         """The same rules for features, instead of the row numbers of a game."""
         return replace(self, remembered=False)
 
@@ -113,18 +109,8 @@ class ScoredMembers(FittedMembers):
         return np.stack(self._scores_of_fits(X), axis=1)[:, self.place] - self.offsets
 
     def _new_scores(self, X: Any) -> list[Array]:
-        """Log-odds of the classifiers; rules on the same probabilities share them."""
-        scores, rules = np.zeros((len(self.fitted), count_rows(X))), []
-        for k, classifier in enumerate(self._classifiers):
-            if isinstance(classifier, PlugInRule):
-                rules.append(k)
-            else:
-                scores[k] = log_odds(classifier, X)
-        if rules:
-            chosen: list[PlugInRule] = [self._classifiers[k] for k in rules]
-            costs = expected(chosen[0].posterior(X, None), np.stack([rule.k for rule in chosen], axis=1))
-            scores[rules] = -costs.T
-        return list(scores)
+        """Log-odds of the classifiers."""
+        return [log_odds(classifier, X) for classifier in self._classifiers]
 
     @property
     def _classifiers(self) -> list[Any]:
@@ -132,10 +118,7 @@ class ScoredMembers(FittedMembers):
 
     def split_counts(self) -> Array | None:
         """Number of splits by each feature; None where not all classifiers are trees."""
-        rules = {id(each.posterior): each.posterior for each in self._classifiers if isinstance(each, PlugInRule)}
-        learned = [each for each in self._classifiers if not isinstance(each, (Always, PlugInRule))]
-        rule_classifiers = [part for each in rules.values() for part in (each.label, each.groups) if part is not None]
-        return counted_splits([*learned, *rule_classifiers])
+        return counted_splits([each for each in self._classifiers if not isinstance(each, Always)])
 
     @property
     def width(self) -> int | None:
@@ -144,26 +127,12 @@ class ScoredMembers(FittedMembers):
         return next((width for width in widths if width is not None), None)
 
     def plain(self, width: int) -> Written:
-        """Write trees as forests, linear classifiers and plug-in rules as such; others are refused by name."""
-        is_rule = np.array([isinstance(each, PlugInRule) for each in self._classifiers], dtype=bool)[self.place]
-        if is_rule.any():
-            return self._with_rules(is_rule, width)
+        """Write trees as forests, and linear classifiers as such; others are refused by name."""
         if not self._all_trees:
             rows = lines(tuple(self._classifiers), width)[:, self.place]
             rows[-1] -= self.offsets
             return Written("linear", {"intercept": True}, {"coefficients": rows})
         return self._forests(width).plain(width)
-
-    def _with_rules(self, is_rule: NDArray[np.bool_], width: int) -> Written:
-        """Write plug-in rules and the other classifiers as two parts."""
-        rules = [self.fitted[k].classifier for k in self.place[is_rule]]
-        k = np.stack([rule.k for rule in rules], axis=1)
-        parts = [PlugInMembers(rules[0].posterior, k).plain(width)]
-        others = np.flatnonzero(~is_rule)
-        if len(others):
-            parts.append(self.take(others.tolist()).plain(width))
-        order = np.argsort(np.argsort(~is_rule, kind="stable"), kind="stable")
-        return join_written(parts, order)
 
     def forests(self) -> ForestMembers:
         """The same as `ForestMembers`, if all classifiers are trees."""
@@ -183,19 +152,6 @@ def log_odds_of(chance: Array) -> Array:
     """Log-odds of probabilities, all finite."""
     chance = np.clip(chance, _CERTAIN, 1 - _CERTAIN)
     return np.asarray(np.log(chance / (1 - chance)))
-
-
-@dataclass(frozen=True, eq=False)
-class PlugInRule:
-    """A plug-in rule: coefficients of label and signature; all rules of an oracle have the same probabilities."""
-
-    posterior: Posterior
-    k: Array
-
-    @property
-    def n_features_in_(self) -> int | None:
-        """Number of features."""
-        return self.posterior.width
 
 
 def log_odds(classifier: Any, X: Any) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,12 @@ from .contract import Array, Choice, Learner
 from .cross_fitting import Trainer, average_classifiers, make_folds, probabilities_by_class
 from .members import Members
 from .messages import Asked, Family, Seen
-from .oracle_members import Fitted, PlugInRule, ScoredMembers, log_odds_of
-from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected
-from .posterior import Posterior, Signatures
+from .oracle_members import Fitted, ScoredMembers, log_odds_of
+from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected
+from .posterior import GivenProbabilities, Posterior, Signatures
 from .registry import trainers_of
 from .rows import Rows
+from .side_by_side import of_two_kinds
 from .sklearn_classifiers import Always
 from .weighted_fit import fit_weighted
 
@@ -51,6 +52,8 @@ class FitPool:
         self.X = X if hasattr(X, "shape") else to_numpy(X)
         self.rows, self.unused = np.flatnonzero(trained.weights > 0), np.flatnonzero(trained.weights <= 0)
         self.folds = make_folds(trained, self.rows, folds, seed)
+        self.posterior: Posterior | None = None
+        self.probabilities = np.zeros((len(trained.index), 0))
         self.fitted: list[Fitted] = []
         self.directions: list[Array] = []
         self.fits = 0
@@ -65,7 +68,8 @@ class FitPool:
     def learner(self, rows: Rows, numbers: NDArray[np.intp], count: int, remembered: bool) -> Learner:
         """Answers on rows that have these numbers in the table.
 
-        Where scores are ``remembered``, rows are measured by out-of-fold scores, and have numbers instead of features.
+        Where scores are ``remembered``, rows are measured by out-of-fold predictions: instead of features they have
+        estimated probabilities, if there are any, and their numbers.
         """
         raise NotImplementedError
 
@@ -88,8 +92,6 @@ class Pool(FitPool):
         fewest = int(np.bincount(labels, minlength=2).min())
         super().__init__(estimator, max_fits, X, trained, min(folds, max(fewest, 1)), seed)
         self.trainer = Trainer.of(estimator, self.X, self.folds, self.unused)
-        self.posterior: Posterior | None = None
-        self.probabilities = np.zeros((0, 0))
         if type(self.trainer) is Trainer:  # trainers of boosting libraries use the weights
             check_weights(estimator, self.X, trained, self.rows)
 
@@ -228,6 +230,13 @@ class OracleLearner(Learner):
         return ScoredMembers.of([snapshots[t][c] for t, c in chosen], self.remembered)
 
 
+@dataclass(frozen=True, eq=False)
+class PlugInRule:
+    """A plug-in rule: costs of label and signature; all rules of a pool are on the same probabilities."""
+
+    costs: Array
+
+
 class PoolLearner(OracleLearner):
     """The classifier of each configuration; answers are chosen from all fits and all thresholds on their scores."""
 
@@ -282,7 +291,7 @@ class PoolLearner(OracleLearner):
         sums = self.rows.trained.sums((scores[self.numbers] > 0)[:, None])
         if (np.abs(self.sums - sums).max(axis=0) == 0).any():
             return False
-        pool.fitted.append(Fitted(PlugInRule(pool.posterior, k[:, 0] / (size if size else 1.0)), scores))
+        pool.fitted.append(Fitted(PlugInRule(k[:, 0] / (size if size else 1.0)), scores))
         self._learn_of_all()
         return True
 
@@ -322,6 +331,24 @@ class PoolLearner(OracleLearner):
             self.measured, self.sums = np.hstack([self.measured, measured]), np.hstack([self.sums, trained])
             self.candidates += [(fitted, cut) for cut in cuts]
         self.known = len(self.pool.fitted)
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Plug-in rules beside the fits; where there are any, constant classifiers are rules, too."""
+        posterior, cuts = self.pool.posterior, [snapshots[t][c] for t, c in chosen]
+        if posterior is None or not any(isinstance(fitted.classifier, PlugInRule) for fitted, _ in cuts):
+            return super().members(snapshots, chosen)
+        given, size = GivenProbabilities(posterior.signatures, posterior.n_classes), 2 * len(posterior.signatures)
+
+        def costs(rule: PlugInRule | Always) -> Array:
+            return rule.costs if isinstance(rule, PlugInRule) else np.full(size, -1.0 if rule.answer else 1.0)
+
+        def rules(some: list[Cut]) -> Members:
+            return PlugInMembers(given, np.stack([costs(fitted.classifier) for fitted, _ in some], axis=1))
+
+        def fits(some: list[Cut]) -> Members:
+            return ScoredMembers.of(some, self.remembered)
+
+        return of_two_kinds(cuts, lambda cut: isinstance(cut[0].classifier, (PlugInRule, Always)), rules, fits)
 
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop the other configurations."""

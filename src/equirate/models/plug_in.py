@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from operator import methodcaller
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -198,7 +198,7 @@ class PlugIn(Model):
         """
         posterior, probabilities = self.estimate(sample, cells, seed)
         given = GivenProbabilities(posterior.signatures, posterior.n_classes)
-        return Prepared(GivenPlugIn(given), probabilities, partial(served, posterior), self.folds != 1)
+        return Prepared(GivenPlugIn(given), probabilities, methodcaller("served", posterior), self.folds != 1)
 
     def estimate(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
         """Classifiers for label and signature, and their probabilities for each row.
@@ -303,12 +303,6 @@ class GivenPlugIn(Model):
         return PlugInLearner(self.posterior, self.posterior(rows.X, None), rows, count)
 
 
-def served(posterior: Posterior, members: Any) -> Members:
-    """Rules of a game on given probabilities as rules on features: those with the classifiers that estimate them."""
-    result: Members = replace(members, posterior=posterior)
-    return result
-
-
 class PlugInLearner(ColumnLearner):
     """Costs (label and signature, configurations)."""
 
@@ -405,6 +399,10 @@ class PosteriorMembers(Members):
     def __len__(self) -> int:
         """Count the rules."""
         return int(self.costs.shape[-1])
+
+    def served(self, posterior: Posterior) -> Self:
+        """The same rules for features, instead of the probabilities of a game."""
+        return replace(self, posterior=posterior)
 
     def _probabilities(self, X: Any, attributes: Any) -> Array:
         """Probabilities of the label and of each signature."""

@@ -19,6 +19,7 @@ from .._core.rules import FLAG, TEXT, ArrayOf, ListOf, Rule, Whole, check_arrays
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
+from ..data.mapped import zeros_beside
 from ..data.slices import Slice
 from ..problem.written import read_slice, slice_text
 from .contributions import Contributions, linear_contributions, tree_contributions
@@ -172,6 +173,13 @@ class GivenProbabilities:
     def __call__(self, X: Any, examples: Examples | None) -> Array:
         """As they are."""
         return np.asarray(X[:, : self.width], dtype=float)
+
+
+def numbered(probabilities: Array) -> Array:
+    """Probabilities, and the number of each row as a last column."""
+    result = zeros_beside(probabilities, (len(probabilities), probabilities.shape[1] + 1))
+    result[:, :-1], result[:, -1] = probabilities, np.arange(len(probabilities))
+    return result
 
 
 @dataclass(frozen=True, eq=False)

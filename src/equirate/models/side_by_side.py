@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, ma
 from .contributions import Contributions
 from .members import Array, Members, Written, named_inside
 from .registry import read_members
+
+Item = TypeVar("Item")
 
 KIND = "side_by_side"
 MOST = 64
@@ -97,6 +99,10 @@ class SideBySide(Members):
         counts = [each for each in by_part if each is not None]
         return None if len(counts) < len(by_part) else np.asarray(np.sum(counts, axis=0), dtype=float)
 
+    def forests(self) -> Any:
+        """Those of the only part; refuses classifiers of several parts."""
+        return super().forests() if len(self.parts) > 1 else self.parts[0].take(self.order.tolist()).forests()
+
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """Sum of the parts' mean scores, each with the weights of its own classifiers."""
         shares = np.bincount(self.order, weights=weights, minlength=self._places[-1][1]).astype(float)
@@ -127,8 +133,15 @@ class SideBySide(Members):
         return SideBySide(tuple(parts), order)
 
     def plain(self, width: int) -> Written:
-        """Write the parts, one after the other."""
-        return join_written([part.plain(width) for part in self.parts], self.order)
+        """Write the parts, one after the other: the names of a part's settings and arrays begin with its number."""
+        parts = [part.plain(width) for part in self.parts]
+        settings: dict[str, Any] = {"parts": [part.kind for part in parts]}
+        _check_kinds(settings["parts"])
+        arrays: dict[str, NDArray[Any]] = {"order": np.asarray(self.order, dtype=np.int64)}
+        for k, part in enumerate(parts):
+            settings |= {f"{k}.{name}": value for name, value in part.settings.items()}
+            arrays |= {f"{self.nested}{k}.{name}": array for name, array in part.arrays.items()}
+        return Written(KIND, settings, arrays)
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
@@ -172,18 +185,20 @@ def concatenate_members(parts: Sequence[Members]) -> Members:
     return SideBySide.of(parts) if same is None else same
 
 
+def of_two_kinds(
+    chosen: Sequence[Item],
+    is_first: Callable[[Item], bool],
+    first: Callable[[list[Item]], Members],
+    second: Callable[[list[Item]], Members],
+) -> Members:
+    """Members that are made of items of two kinds, in the order of the items; each kind has a function of its own."""
+    own = np.array([is_first(item) for item in chosen], dtype=bool)
+    places = [np.flatnonzero(own).tolist(), np.flatnonzero(~own).tolist()]
+    parts = [make([chosen[k] for k in at]) for make, at in zip((first, second), places, strict=True) if at]
+    return parts[0] if len(parts) == 1 else SideBySide(tuple(parts), np.argsort(np.concatenate(places)))
+
+
 def _check_kinds(kinds: Sequence[str]) -> None:
     """Refuse kinds that consist of other kinds: a file nests only once."""
     if set(kinds) & {KIND, "derandomised"}:
         raise FileError("classifiers side by side are of other kinds themselves")
-
-
-def join_written(parts: Sequence[Written], order: NDArray[Any]) -> Written:
-    """Several written members as one: the names of a part's settings and arrays begin with its number."""
-    settings: dict[str, Any] = {"parts": [part.kind for part in parts]}
-    _check_kinds(settings["parts"])
-    arrays: dict[str, NDArray[Any]] = {"order": np.asarray(order, dtype=np.int64)}
-    for k, part in enumerate(parts):
-        settings |= {f"{k}.{name}": value for name, value in part.settings.items()}
-        arrays |= {f"{SideBySide.nested}{k}.{name}": array for name, array in part.arrays.items()}
-    return Written(KIND, settings, arrays)
