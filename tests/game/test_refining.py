@@ -1,5 +1,7 @@
 """Refining, and all thresholds of a direction: used only where held-out rows agree, or constraints ask for them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -153,3 +155,20 @@ def test_prices_where_almost_nobody_is_predicted_positive():
     master = Master(table, table.rows_from_rates(table.rates(sums), np.zeros((0, 2))))
     master.weights = np.array([0.999, 0.001])
     assert [len(prices) for prices in master.best().prices][-1:] == [table.program.n_multipliers]
+
+
+@pytest.mark.parametrize(("tolerance", "all_thresholds"), [(1e-3, False), (1e-4, True)])
+def test_thresholds_are_added_while_constraints_are_broken_by_more_than_the_tolerance(
+    tolerance, all_thresholds, monkeypatch
+):
+    X, y, _ = misled()
+    sample = Sample.of(X, y)
+    table = make_table(canonicalize(PROBLEM), sample.examples)
+    engine = LinearEngine.of(sample, table.cells, None, 1, Linear(standardise=True), tolerance)
+    view = engine.view([0], thresholds=False)
+    generation = engine.begin(view, table)
+    generation.learn(())
+    generation.mixture = replace(generation.mixture, violation=5e-4)
+    monkeypatch.setattr(engine, "run", lambda *_: None)
+    engine.run_until_met(generation, view)
+    assert view.thresholds == all_thresholds

@@ -91,7 +91,7 @@ class Peers:
         counts = self.gather(count)
         return sum(counts[: self.rank]), sum(counts)
 
-    def check_alone(self, what: str) -> None:
+    def require_single_process(self, what: str) -> None:
         """Raise an error for what needs all rows in one process, if several processes share them."""
         if self.size > 1:
             raise AlgorithmError(

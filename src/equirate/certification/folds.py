@@ -102,7 +102,7 @@ def _linear_folds(training: Training, of: NDArray[np.int8], on_all: bool, tight:
     after the one that is left out measures, and is not trained on either.
     """
     problem, examples, cells = training.problem, training.sample.examples, training.cells
-    engine = LinearEngine.of(training.sample, cells, of, K, training.model())
+    engine = LinearEngine.of(training.sample, cells, of, K, training.model(), training.settings.tolerance)
     table = make_table(canonicalize(problem), examples, cells)
     engine.choose_ridge(np.ones(len(engine.rows.cells)))
     views, rows = [], set(range(K))

@@ -219,7 +219,7 @@ class RatePostprocessor(RateEstimator):
             The fitted estimator.
         """
         with all_processes() as shared:
-            shared.check_alone("RatePostprocessor")
+            shared.require_single_process("RatePostprocessor")
         with all_or_nothing(self):
             self._fit(Given(X, y, sensitive_features, sample_weight), clusters)
         return self

@@ -84,7 +84,7 @@ def solve_by_columns(
     listed = _exact(linear, sample, judge.cells, mix_on_held_out)
     if listed is not None:
         return _answered(judge, tables, listed, options, None, exact=True)
-    engine = LinearEngine.of(sample, cells, held_out, 1 if held_out is None else 2, linear)
+    engine = LinearEngine.of(sample, cells, held_out, 1 if held_out is None else 2, linear, options.tolerance)
     return _regressed(engine, judge, tables, sample, options, mix_on_held_out)
 
 

@@ -43,8 +43,6 @@ ASKED = 50_000
 
 The answer is yes or no. A quarter of this many rows shows differences of a few thousandths in a rate; smaller ones
 hardly matter."""
-MET = 1e-3
-"""Violations up to this size count as met."""
 FEWEST = 5
 """Held-out rows per cell, on average, that are needed for the decision."""
 WIDEST = 400
@@ -69,6 +67,8 @@ class LinearEngine:
         Number of parts that cells are split into.
     setting
         The model's own settings.
+    tolerance
+        Violations up to this size count as met.
     penalty
         Ridge on every weight.
     rounds
@@ -78,18 +78,27 @@ class LinearEngine:
     rows: CellRows
     parts: int
     setting: Linear
+    tolerance: float = 1e-3
     penalty: Array = field(init=False)
     rounds: int = 0
 
     @classmethod
-    def of(cls, sample: Sample, cells: Cells, part: NDArray[Any] | None, parts: int, setting: Linear) -> LinearEngine:
+    def of(
+        cls,
+        sample: Sample,
+        cells: Cells,
+        part: NDArray[Any] | None,
+        parts: int,
+        setting: Linear,
+        tolerance: float = 1e-3,
+    ) -> LinearEngine:
         """Arrange the rows by cell and part; ``part`` is the part of each row, None for one part."""
         fine = cells if part is None or parts == 1 else cells.by_part(part, parts)
         X, shared = features(sample.X, len(sample), finite=False), cells.shared  # they have been checked
         sparse = bool(sp.issparse(X))  # the type stubs narrow the class of X after a direct check
         if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
             X = X.toarray()
-        return cls(CellRows(X, fine, centre=setting.intercept or setting.standardise), parts, setting)
+        return cls(CellRows(X, fine, centre=setting.intercept or setting.standardise), parts, setting, tolerance)
 
     def __post_init__(self) -> None:
         self.penalty = self._penalties()[0]
@@ -249,7 +258,7 @@ class LinearEngine:
         self.run([(generation, view)], passes, watch)
         assert generation.mixture is not None
         one_threshold = self.setting.intercept and not view.thresholds
-        if one_threshold and generation.mixture.violation > MET and not generation.interrupted:
+        if one_threshold and generation.mixture.violation > self.tolerance and not generation.interrupted:
             generation = self._with_thresholds(generation, view)
             self.run([(generation, view)], passes, watch)
         return generation
@@ -275,7 +284,7 @@ class LinearEngine:
         rows = self.rows.thinned(ASKED, regress=True)
         if rows is self.rows:
             return self
-        engine = LinearEngine(rows, self.parts, self.setting)
+        engine = LinearEngine(rows, self.parts, self.setting, self.tolerance)
         engine.penalty = self.penalty
         return engine
 
@@ -354,7 +363,7 @@ class LinearEngine:
         place = {pair: k for k, pair in enumerate(generation.places)}
         columns = generation.columns()
         wanted = [place[pair] for pair in [*support, *near] if pair in place]
-        wanted += [best_by_violation(generation.table, columns, 1e-3, both) for both in (True, False)]
+        wanted += [best_by_violation(generation.table, columns, self.tolerance, both) for both in (True, False)]
         needed = len(wanted)
         for prices in generation.mixture.prices:
             wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COUNTED].tolist()

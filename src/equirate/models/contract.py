@@ -327,7 +327,7 @@ class Prepared:
 def check_shared_rows(model: Model, shared: Peers) -> None:
     """Refuse a model that needs all rows in one process, where several processes share them."""
     if not model.capabilities.shares_rows:
-        shared.check_alone(model.title)
+        shared.require_single_process(model.title)
 
 
 @dataclass(frozen=True)

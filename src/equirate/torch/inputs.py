@@ -1,4 +1,4 @@
-"""Inputs of a module: arrays, tensors, sparse matrices, a ``Dataset`` or a ``DataLoader``, by row numbers.
+"""What a module takes and returns: arrays, tensors, a ``Dataset`` or a ``DataLoader`` by row numbers; checks of scores.
 
 In: features. Out: `Inputs`, which return the module's inputs for any rows on its device; and scores, checked to be one
 per example, or one for each class.
