@@ -258,3 +258,28 @@ def test_a_status_speaks_of_unseen_rows_only_where_rows_were_left_out(folds, uns
         X, y
     )
     assert ("rows that the classifiers were not fitted to" in str(clf.status_)) == unseen
+
+
+@pytest.mark.parametrize("kind", ["thresholds", "plug-in"])
+def test_the_status_is_of_what_is_served_where_equal_rows_have_scores_of_several_folds(kind):
+    told = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, group = rng.integers(0, 3, (300, 3)).astype(float), rng.choice(["a", "b"], 300)
+        y = (X[:, 0] + X[:, 1] + (group == "a") + 2 * rng.normal(size=300) > 3).astype(int)
+        of_a = eq.attr("group") == "a"
+        gap = abs(eq.recall(of_a) - eq.recall(~of_a)) <= 0.03
+        problem = eq.maximize(eq.accuracy()), [eq.positive_rate() <= 0.35, gap]
+        if kind == "thresholds":
+            estimator = eq.RatePostprocessor(LogisticRegression(), *problem, random_state=seed)
+        else:
+            model = PlugIn(LogisticRegression())
+            estimator = eq.RateClassifier(*problem, model=model, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimator.fit(X, y, sensitive_features={"group": group})
+        (part,) = estimator.parts_.values()
+        assert estimator.status_.violation == pytest.approx(max(part.violation, 0.0), abs=1e-9)
+        assert estimator.status_.objective == pytest.approx(part.objective)
+        told.append(estimator.status_.feasible)
+    assert any(told)

@@ -122,8 +122,8 @@ class ConstraintTest:
         return np.asarray(np.where(np.isfinite(reach), excess, 0.0) * np.sqrt(self.count(rows) / size))
 
     def count(self, rows: NDArray[Any]) -> int:
-        """Number of rows, over all processes."""
-        return int(self.cells.shared.total(len(rows)))
+        """Number of rows with positive weight, over all processes."""
+        return int(self.cells.shared.total(np.count_nonzero(self.cells.weights[rows])))
 
     def wider(self, rows: Rows, probability: Array) -> Array:
         """How many times wider clusters make the standard error of each residual; at least 1."""

@@ -6,7 +6,6 @@ In: features, labels, attributes and weights as the user gave them, by name. Out
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from .._core.errors import DataError, EquirateWarning
 from .._core.late import Late
+from .._core.warning import warn
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -22,7 +22,7 @@ else:
     nw = Late("narwhals")
 
 
-def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:
+def check_indexes(given: Mapping[str, Any]) -> None:
     """Compare the indexes of pandas inputs by name: examples are matched by position, not by index.
 
     The same index in another order would mix the examples up and is refused; indexes with different values get a
@@ -43,11 +43,10 @@ def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:
         different.append(f"{name} ({_ends(index)})")
     if different:
         first, other = indexes[0]
-        warnings.warn(
+        warn(
             f"{first} ({_ends(other)}) and {', '.join(different)} have different indexes: examples are matched by "
             "place, not by index. If the places are right, drop the index with .reset_index(drop=True)",
             EquirateWarning,
-            stacklevel=stacklevel,
         )
 
 

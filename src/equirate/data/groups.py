@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateWarning
 from .._core.peers import Peers
+from .._core.warning import warn
 from .examples import Examples
 from .labels import distinct
 from .slices import Attribute, Slice
@@ -109,7 +109,7 @@ def refuse_many(groups: Groups, kept: int, what: str) -> None:
             "out with min_support, such as min_support=30"
         )
     for text in unusual:
-        warnings.warn(text, EquirateWarning, stacklevel=2)
+        warn(text, EquirateWarning)
 
 
 def _unique(column: NDArray[Any], shared: Peers) -> list[Any]:

@@ -6,7 +6,6 @@ In: labels or probabilities as users have them, and the classes by value. Out: c
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.errors import DataError, EquirateWarning
 from .._core.listing import listed
 from .._core.peers import peers
+from .._core.warning import warn
 from .arrays import finite_numbers, missing_values, one_dimensional, refuse_missing, same_length, to_numpy
 
 Array = NDArray[np.float64]
@@ -53,6 +53,30 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 def plain(value: Any) -> Any:
     """A label as a Python value."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def codes_of_predictions(column: NDArray[Any], classes: Classes, name: str) -> NDArray[Any] | None:
+    """Another model's predictions as codes of classes, by value or as text; None where they are not labels.
+
+    Of two classes, numbers that are not labels mean 0 and 1, which is refused where 1 is the other label.
+
+    Examples
+    --------
+    >>> codes_of_predictions(np.array([1.0, 0.0]), (1, 0), "old").tolist()  # label 0 is the positive one
+    [0, 1]
+    """
+    try:
+        return codes_of(column, classes, name)
+    except DataError:
+        texts = {str(value): code for code, value in enumerate(classes)}
+    written = column.astype(str)
+    if set(np.unique(written)) <= set(texts):
+        return np.array([texts[text] for text in written.tolist()])
+    if len(classes) == 2 and classes[0] == 1:
+        raise DataError(
+            f"{name} must hold the labels {list(classes)!r}: it does not, and as numbers 1 is not the positive one here"
+        )
+    return None
 
 
 def positive_label(pos_label: Any, classes: Sequence[Any] | NDArray[Any]) -> Any:
@@ -118,11 +142,10 @@ def check_number(count: int, rows: int, name: str = "y") -> None:
         )
     if count > MANY:
         size = 8 * count * rows / 1e9
-        warnings.warn(
+        warn(
             f"{name} has {count:,} classes: probabilities of {rows:,} rows take {size:.2g} GB, and every pass compares "
             f"{count:,} classes one by one; join rare classes where that is too slow",
             EquirateWarning,
-            stacklevel=3,
         )
 
 

@@ -25,6 +25,7 @@ from sklearn.base import clone
 
 from .._core.errors import DataError, EquirateError, EquirateWarning, ProcessError
 from .._core.peers import among
+from .._core.warning import warn
 from ..data.sample import Given
 from ..estimators.rate_classifier import RateClassifier
 from ..storage.checkpoints import Folder
@@ -108,7 +109,7 @@ def fit(
     given = estimator.get_params(deep=False)
     estimator.__dict__.update({key: value for key, value in fitted.__dict__.items() if key not in given})
     for category, text in caught:
-        warnings.warn(text, category, stacklevel=2)
+        warn(text, category)
     return estimator
 
 

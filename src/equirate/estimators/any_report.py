@@ -111,7 +111,7 @@ def report(
         raise DataError(f"a report is about two labels; there are {len(classes)}: {classes.tolist()[:5]!r}")
     positive = positive_label(getattr(inner, "pos_label", None) if pos_label is None else pos_label, classes)
     values = two_values(classes, positive)
-    compare_indexes(X, y, sensitive_features, sample_weight, stacklevel=4)
+    compare_indexes(X, y, sensitive_features, sample_weight)
     people = named(sensitive_features, attribute_names(problem), X)
     refuse_unsplit(people, len(labels))
     examples = Examples.of(codes_of(labels, values, "y"), people, sample_weight, fallback=X, compared=True)

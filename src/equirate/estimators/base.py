@@ -53,6 +53,11 @@ class RateEstimator(Predictor):
 
     # -- judging ---------------------------------------------------------------------------------
 
+    def _served_rows(self, sample: Sample) -> Array:
+        """The predictions to judge on a sample."""
+        examples = sample.examples
+        return self._served(sample.X, examples.columns, examples.shared, examples.weights)
+
     def _judged(
         self,
         X: Any,
@@ -105,7 +110,7 @@ class RateEstimator(Predictor):
         check_is_fitted(self, "classifier_")
         with all_processes():
             sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
-            predictions = self._served(sample.X, sample.examples.columns, sample.examples.shared)
+            predictions = self._served_rows(sample)
             return Evaluation.of(self.problem_, sample.examples, predictions, confidence)
 
     def score(
@@ -176,7 +181,7 @@ class RateEstimator(Predictor):
         with all_processes():
             sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
             constraints = self.problem_.plain_constraints
-            predictions = self._served(sample.X, sample.examples.columns, sample.examples.shared)
+            predictions = self._served_rows(sample)
             return certify(
                 constraints,
                 sample.examples,
@@ -235,8 +240,9 @@ class RateEstimator(Predictor):
         if y is None:
             raise DataError("report needs y with X")
         sample = self._judged(X, y, sensitive_features, sample_weight, clusters, features)
-        columns, shared = sample.examples.columns, sample.examples.shared
-        predictions, repeated = self._served(sample.X, columns, shared), self._repeat(sample.X, shared)
+        columns = sample.examples.columns
+        predictions = self._served_rows(sample)
+        repeated = self._repeat(sample.X, sample.examples.shared, sample.examples.weights)
         if baseline is None:
             compared = self._unconstrained(sample.X, columns)
         else:

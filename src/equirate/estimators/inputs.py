@@ -28,7 +28,16 @@ from ..data.alignment import check_indexes
 from ..data.arrays import one_dimensional, to_numpy
 from ..data.attributes import fill_missing
 from ..data.examples import Examples, empty_message
-from ..data.labels import Classes, check_number, codes_of, distinct, plain, positive_label, refuse_mixed
+from ..data.labels import (
+    Classes,
+    check_number,
+    codes_of,
+    codes_of_predictions,
+    distinct,
+    plain,
+    positive_label,
+    refuse_mixed,
+)
 from ..data.sample import Given
 from ..data.slices import Attribute
 from ..judge.spread import clusters_of
@@ -237,14 +246,9 @@ def read_baselines(examples: Examples, problem: Problem, missing: Missing = "ref
     columns = examples.columns if missing == "refuse" else fill_missing(examples.columns)
     classes, read = examples.classes, dict(columns)
     for name in problem.baselines():
-        column = columns.get(name)
-        if column is None or not set(np.unique(column.astype(str))) <= set(map(str, classes)):
-            continue
-        if len(classes) == 2:
-            read[name] = (column.astype(str) == str(classes[1])).astype(np.int8)
-        else:
-            value = {str(class_value): class_value for class_value in classes}
-            read[name] = np.array([value[text] for text in column.astype(str).tolist()])
+        codes = codes_of_predictions(columns[name], classes, f"the baseline {name!r}") if name in columns else None
+        if codes is not None:
+            read[name] = codes if len(classes) == 2 else np.array([classes[code] for code in codes.tolist()])
     return examples.with_columns(read)
 
 
@@ -305,10 +309,10 @@ def _refuse_objects(y: NDArray[Any]) -> None:
     )
 
 
-def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any, *, stacklevel: int = 5) -> None:
+def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
     """Compare the indexes of the arguments of an estimator's methods."""
     arguments = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    check_indexes(arguments, stacklevel=stacklevel)
+    check_indexes(arguments)
 
 
 def refuse_empty(problem: Problem, examples: Examples) -> None:

@@ -6,7 +6,6 @@ values of the row only.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import narwhals as nw
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import EquirateWarning
 from .._core.hashing import Hashes, feature_hashes, row_hashes, single_precision, text_hashes
+from .._core.warning import warn
 from ..data.arrays import to_numpy
 
 
@@ -69,10 +69,9 @@ def warn_few_keys(key: Any) -> None:
         return
     distinct = len(set(keys.tolist()))
     if distinct < FEWEST_KEYS and len(keys) >= ROWS_PER_KEY * distinct:
-        warnings.warn(
+        warn(
             f"key has {distinct} distinct value{'s' if distinct > 1 else ''} for {len(keys):,} rows, and rows with "
             "the same key draw the same member of the mixture, so rates may be far from those of the mixture: give a "
             "key that names each person, or none to draw by the features. Attributes are given as sensitive_features=",
             EquirateWarning,
-            stacklevel=4,
         )

@@ -86,7 +86,8 @@ def _assumed(training: Training) -> tuple[str, ...]:
     examples, draws, notes = training.sample.examples, training.draws, []
     if training.settings.resolved_model.capabilities.trained_elsewhere:
         notes.append(TRAINED_ELSEWHERE)
-    if draws is not None and examples.clusters is None and are_copies(draws.hashes, examples.labels):
+    used = examples.weights > 0
+    if draws is not None and examples.clusters is None and are_copies(draws.hashes[used], examples.labels[used]):
         notes.append(COPIES)
     return tuple(notes)
 

@@ -6,7 +6,6 @@ by. `RateEstimator` builds on it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.errors import EquirateError, EquirateWarning
 from .._core.hashing import salted, uniform
 from .._core.peers import ALONE, Peers
+from .._core.warning import warn
 from ..data.attributes import columns_of, fill_missing
 from ..data.labels import one_hot
 from ..game.classifiers import Classifier, checked_key, hashed_uniform
@@ -178,23 +178,28 @@ class Predictor(InputChecks):
         """Decisions of the stochastic output: the place of each row draws a member."""
         decided = self.classifier_.predict(X, attributes=attributes, random_state=self._draw_seed)
         if len(decided) == 1 and not self.classifier_.is_deterministic:
-            warnings.warn(
+            warn(
                 'a single row is always the first of its batch, so output="stochastic" gives every one of them the '
                 'same draw: use output="hashed", or predict in batches',
                 EquirateWarning,
-                stacklevel=3,
             )
         return decided
 
-    def _repeat(self, X: Any, shared: Peers) -> bool:
-        """Whether rows repeat, in training or in X, so that the hashed output is judged by its decisions."""
+    def _repeat(self, X: Any, shared: Peers, weights: Array | None = None) -> bool:
+        """Whether rows repeat, in training or in X, so that the hashed output is judged by its decisions.
+
+        Rows without weight do not count.
+        """
         if self.output != "hashed" or self.classifier_.is_deterministic:
             return False
-        return getattr(self, "repeats_", False) or rows_repeat(row_keys(X), shared=shared)
+        if getattr(self, "repeats_", False):
+            return True
+        hashes = row_keys(X)
+        return rows_repeat(hashes if weights is None else hashes[weights > 0], shared=shared)
 
-    def _served(self, X: Any, attributes: Any, shared: Peers) -> Array:
+    def _served(self, X: Any, attributes: Any, shared: Peers, weights: Array | None = None) -> Array:
         """The predictions to judge: decisions if rows repeat, else the mixture's probabilities."""
-        if self._repeat(X, shared):
+        if self._repeat(X, shared, weights):
             decided = self._hashed(X, None, attributes)
             return one_hot(decided, len(self.classes_)) if self._many else decided.astype(float)
         return self.classifier_.expected(X, attributes=attributes)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from .._core.errors import NotSolvedWarning
+from .._core.warning import warn
 
 ON_INTERRUPT = ("raise", "keep")
 KEPT = (
@@ -37,7 +37,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         refused = status.interrupted and estimator.on_interrupt == "raise"
         if not refused:
             for text in (*status.warnings(), *([CUT_SHORT] if status.interrupted else ())):
-                warnings.warn(text, NotSolvedWarning, stacklevel=4)
+                warn(text, NotSolvedWarning)
     except BaseException:
         _restore(estimator, before)
         raise
@@ -47,7 +47,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
     _restore(estimator, before)
     estimator.resume_ = fitted
     with contextlib.suppress(NotSolvedWarning):  # raise KeyboardInterrupt even if warnings are errors
-        warnings.warn(KEPT, NotSolvedWarning, stacklevel=4)
+        warn(KEPT, NotSolvedWarning)
     raise KeyboardInterrupt
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.choices import AlgorithmName, Bounds, StepRuleName, SurrogateName
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
 from .._core.peers import all_processes
+from .._core.warning import warn
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import as_given, stacked
@@ -292,4 +292,4 @@ def _warn(solution: Solution) -> None:
     if record.left_domain:
         messages.append(f"{solution.algorithm.name}: surrogate rates left the domain of an atom; see solution.status")
     for message in messages:
-        warnings.warn(message, NotSolvedWarning, stacklevel=3)
+        warn(message, NotSolvedWarning)

@@ -248,7 +248,7 @@ def _class_tables(problem: Problem, cells: Cells, counts: Array) -> tuple[ClassT
 def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]:
     """Sizes of all slices, from the cells."""
     slices = _slices(problem)
-    numbers = cells.sizes()
+    numbers = cells.sizes(positive=True)
     ones, everybody = cells.labels == 1, np.ones(len(cells), dtype=bool)
     parts = np.stack([numbers, numbers * ones, cells.totals, sums, cells.totals * ones], axis=1).astype(float)
     members = [cells.members.get(slice_, everybody) for slice_ in slices]

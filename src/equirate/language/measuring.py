@@ -15,13 +15,13 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from .._core.errors import UndefinedRateWarning
+from .._core.warning import warn
 from ..data.examples import Examples
 from .atoms import Atom
 
@@ -99,5 +99,5 @@ def applied(atom: Atom, arguments: Iterable[Value]) -> Value:
 def _zero_where(undefined: Any, values: Value, expr: object, problem: str) -> Value:
     """Count undefined values as 0, with a warning unless there are several classifiers."""
     if np.ndim(undefined) == 0 and undefined:
-        warnings.warn(f"{expr!r} {problem} and counts as 0", UndefinedRateWarning, stacklevel=4)
+        warn(f"{expr!r} {problem} and counts as 0", UndefinedRateWarning)
     return np.where(undefined, 0.0, values)[()]

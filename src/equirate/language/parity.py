@@ -16,7 +16,6 @@ Examples
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -26,6 +25,7 @@ import numpy as np
 from .._core.choices import Comparison
 from .._core.errors import DataError, EquirateWarning
 from .._core.listing import listed
+from .._core.warning import warn
 from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
 from ..data.labels import code_of
@@ -112,11 +112,7 @@ class ConstraintFamily:
             if len(kept) >= 2:
                 pairs.append((label, kept))
         if small:
-            warnings.warn(
-                f"{self!r} leaves out classes in groups with too few examples: {listed(small)}",
-                EquirateWarning,
-                stacklevel=2,
-            )
+            warn(f"{self!r} leaves out classes in groups with too few examples: {listed(small)}", EquirateWarning)
         if not pairs:
             raise DataError(f"{self!r} needs a class that at least two groups have enough examples of")
         constraints = []
@@ -154,9 +150,7 @@ class ConstraintFamily:
         groups = [occurring.slice(k) for k in np.flatnonzero(enough).tolist()]
         small = [repr(occurring.slice(k)) for k in np.flatnonzero(~enough).tolist()]
         if small:
-            warnings.warn(
-                f"{self!r} leaves out groups below min_support: {listed(small)}", EquirateWarning, stacklevel=2
-            )
+            warn(f"{self!r} leaves out groups below min_support: {listed(small)}", EquirateWarning)
         if len(groups) < 2:
             raise DataError(
                 f"{self!r} needs at least two groups with enough examples in {' and '.join(map(repr, names))}; "

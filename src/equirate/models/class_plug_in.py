@@ -8,7 +8,6 @@ a rule of the same kind: `class_offsets` searches the offsets whose decisions co
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, EquirateWarning
 from .._core.listing import listed
+from .._core.warning import warn
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..data.splits import split_by_cell
@@ -118,11 +118,10 @@ def _warn_of_rare(counts: NDArray[Any], cells: Cells, folds: int) -> None:
     """Warn of classes with fewer rows than folds: some classifiers are trained without them."""
     rare = [f"{cells.classes[k]!r} ({counts[k]})" for k in np.flatnonzero(counts < folds)]
     if rare and folds > 1:
-        warnings.warn(
+        warn(
             f"classes with fewer rows than the {folds} folds that probabilities are estimated in: {listed(rare)}; "
             "their probabilities are too small where a fold has none of them",
             EquirateWarning,
-            stacklevel=2,
         )
 
 

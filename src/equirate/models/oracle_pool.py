@@ -8,7 +8,6 @@ costs: `check_weights` warns of it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateWarning
+from .._core.warning import warn
 from ..data.arrays import to_numpy
 from ..data.cells import Cells
 from ..data.sample import Sample, taken
@@ -163,7 +163,7 @@ def check_weights(estimator: Any, X: Any, trained: Cells, rows: NDArray[np.intp]
             f"{name} takes sample_weight and ignores it: its answers do not depend on the constraints. Choose another "
             "classifier, or use it as a plug-in (equirate.models.PlugIn), which needs no weights"
         )
-    warnings.warn(text, EquirateWarning, stacklevel=2)
+    warn(text, EquirateWarning)
 
 
 Cut = tuple[Fitted, float]

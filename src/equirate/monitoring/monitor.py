@@ -15,7 +15,7 @@ from ..data.alignment import check_indexes
 from ..data.arrays import missing_values, one_dimensional, same_length, to_numpy
 from ..data.attributes import fill_missing
 from ..data.examples import Examples
-from ..data.labels import BINARY, binary, codes_of, label_classes, plain
+from ..data.labels import BINARY, binary, codes_of, codes_of_predictions, label_classes, plain
 from ..judge.border import constraints_in
 from ..judge.certify import check_confidence
 from ..language.expressions import Constraint, number
@@ -165,7 +165,7 @@ class Monitor:
         """
         if late and y is None:
             raise DataError("late=True brings labels of rows that were counted before: give y")
-        check_indexes({"y_pred": y_pred, "y": y, "attributes": attributes, "sample_weight": sample_weight}, 3)
+        check_indexes({"y_pred": y_pred, "y": y, "attributes": attributes, "sample_weight": sample_weight})
         predicted, labels, known = self._decisions(y_pred, y)
         if not len(predicted):
             return self
@@ -264,12 +264,10 @@ class Monitor:
             return examples.with_columns(fill_missing(examples.columns)) if self.fills else examples
         examples = Examples.of(labels, attributes, compared=True)
         columns = dict(fill_missing(examples.columns) if self.fills else examples.columns)
-        texts = [] if self.labels is None else [str(label) for label in self.labels]
-        for one in {one for follower in self.followers for one in follower.proportions}:
-            if texts and one.baseline is not None and one.baseline in columns:
-                column = columns[one.baseline].astype(str)
-                if set(np.unique(column)) <= set(texts):
-                    columns[one.baseline] = (column == texts[1]).astype(np.int8)
+        baselines = {one.baseline for follower in self.followers for one in follower.proportions}
+        for name in columns.keys() & baselines:
+            codes = codes_of_predictions(columns[name], self.labels or BINARY, f"the baseline {name!r}")
+            columns[name] = columns[name] if codes is None else codes
         return examples.with_columns(columns)
 
     def _decisions(self, y_pred: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:

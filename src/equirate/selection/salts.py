@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import InfeasibleError
-from .._core.hashing import salted, uniform
+from .._core.hashing import row_hashes, salted, uniform
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.infeasible import loosened
@@ -73,8 +73,10 @@ def best_salt(
     fixed = agreed_sums(cells, decided)
     hashes, picked, adder = draws.hashes[disputed], decided[disputed], cells.adder[:, disputed]
     many = cells.n_classes > 2
-    if not many and not mixture.members.needs_attributes:  # equal rows are decided alike: one of each is enough
-        hashes, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+    if not many:  # one of the rows that are equal and decided alike is enough: decisions out of fold may differ
+        alike = salted(hashes, row_hashes(np.packbits(picked, axis=1).astype(float)))
+        _, first, place = np.unique(alike, return_index=True, return_inverse=True)
+        hashes = hashes[first]
         shape = (len(disputed), len(hashes))
         merge = sp.csr_array((np.ones(len(disputed)), (np.arange(len(disputed)), place.reshape(-1))), shape=shape)
         picked, adder = picked[first], adder @ merge

@@ -6,7 +6,6 @@ In: `Settings`, a problem and its cells. Out: `Parts`, three slices of the rows,
 from __future__ import annotations
 
 import itertools
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, NotSolvedWarning
+from .._core.warning import warn
 from ..data.cells import Cells
 from ..data.splits import measurable, split_by_cell
 from ..problem.problem import Problem
@@ -71,5 +71,5 @@ class Parts:
         if tested or settings.two_sets:
             wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
             raise DataError(f"{message}, and {wish} is not possible; give more data or larger slices")
-        warnings.warn(message, NotSolvedWarning, stacklevel=5)  # where fit was called
+        warn(message, NotSolvedWarning)
         return cls(None, everything, None, everything)
