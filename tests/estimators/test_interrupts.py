@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import equirate as eq
 from equirate.certification import folds, holdout, outcome
+from equirate.game import linear_engine
 from equirate.game.column_generation import Generation
 from equirate.game.progress import ProgressLine
 from equirate.selection import choice
@@ -156,6 +157,27 @@ def test_an_interrupt_between_two_passes_keeps_what_was_found(make: Any, monkeyp
         estimator.fit(X, Y, sensitive_features=PEOPLE)
     assert estimator.resume_.status_.interrupted
     assert np.mean(estimator.resume_.predict(X) == Y) > 0.7
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_an_interrupt_while_directions_are_refined_is_not_lost(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The held-out quarter is asked by refining a generation of its own, once or twice; then that of all rows."""
+    real, calls = linear_engine.refine, []
+
+    def refine(*arguments: Any) -> None:
+        calls.append(arguments)
+        real(*arguments)
+        if len(calls) == after + 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(linear_engine, "refine", refine)
+    monkeypatch.setattr(linear_engine, "_value_on", lambda *_: -float(len(calls)))  # the larger set is always better
+    clf = classifier()
+    with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y, sensitive_features=PEOPLE)
+    assert len(calls) == after + 1
+    assert clf.resume_.status_.interrupted
+    assert np.mean(clf.resume_.predict(X) == Y) > 0.7
 
 
 # -- kept -----------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ without calling the oracle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -352,7 +353,7 @@ def generate(
     used = 0
     for generation in generations:
         generation.learn(())
-    try:
+    with keeping_columns(generations):
         while used < passes and not all(generation.done for generation in generations):
             active = [generation for generation in generations if not generation.done]
             asked = [(generation, generation.ask()) for generation in active]
@@ -361,9 +362,16 @@ def generate(
             used += 1
             if watch is not None and watch(generations) is True:
                 break
+    return used
+
+
+@contextmanager
+def keeping_columns(generations: Sequence[Generation]) -> Iterator[None]:
+    """Ctrl-C ends what is inside: the columns so far are kept, and the generations are marked as interrupted."""
+    try:
+        yield
     except KeyboardInterrupt:
         if not may_end_early():
             raise
         for generation in generations:
             generation.interrupted = True
-    return used

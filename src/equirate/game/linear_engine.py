@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import threads
+from .._core.interrupts import complete
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
@@ -30,7 +31,7 @@ from ..models.linear_members import LinearMembers
 from ..models.logistic_oracle import FEW, FREE, RIDGES, View, choose_ridge
 from ..models.messages import Family
 from ..problem.table import Table
-from .column_generation import PASSES, Generation, generate
+from .column_generation import PASSES, Generation, generate, keeping_columns
 from .refining import refine
 
 Array = NDArray[np.float64]
@@ -239,16 +240,19 @@ class LinearEngine:
         trained = asked.view([0], totals=table.cells.totals, thresholds=False)
         first = asked.begin(trained, table, start)
         asked.run([(first, trained)], passes, watch)
-        self.rounds = asked.rounds
+        self.rounds, larger = asked.rounds, False
+        if self.setting.intercept and not first.interrupted:
+            with keeping_columns([first]), complete():
+                larger = asked.larger_set_is_better(first, trained, passes)
         if first.interrupted:
             view = self.view(everything, thresholds=False)
             return self._interrupted(asked, first, trained, view), view
-        larger = self.setting.intercept and asked.larger_set_is_better(first, trained, passes)
         del asked, first, trained  # before the passes over all rows
         view = self.view(everything, thresholds=larger)
         generation = self.run_until_met(self.begin(view, table, start), view, passes, watch)
         if larger and not generation.interrupted:
-            refine(generation, view)
+            with keeping_columns([generation]):
+                refine(generation, view)
         return generation, view
 
     def run_until_met(
