@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
 from equirate.game.infeasible import COLUMNS, EVERYTHING, SEARCHED
@@ -202,3 +203,50 @@ def test_a_saved_status_keeps_the_conflict(tmp_path) -> None:
     assert eq.load(tmp_path / "post").status_ == post.status_
     assert post.status_.conflict == ("tpr() >= 0.95", "fpr() <= 0.05")
     assert post.status_.advice[0] in " ".join(str(post.report()).split())
+
+
+# -- models that give no exact answers ------------------------------------------------------------
+
+
+def scored(n: int = 1500, seed: int = 0) -> tuple[Array, NDArray[np.int64], NDArray[np.bool_]]:
+    """Two features, the first of which ranks well only above a high score; and a group."""
+    rng = np.random.default_rng(seed)
+    y, group = (rng.random(n) < 0.3).astype(int), rng.random(n) < 0.4
+    return np.column_stack([rng.normal(size=n) + 1.4 * y, rng.normal(size=n) + 0.5 * y]), y, group
+
+
+@pytest.mark.parametrize("model", ["linear", "plug-in"])
+def test_a_constraint_that_can_be_met_alone_is_not_blamed_alone(model: str) -> None:
+    """Columns for both constraints together need not have one that meets each."""
+    X, y, group = scored()
+    in_group = eq.attr("group") == 1
+    chosen = eq.models.PlugIn(LogisticRegression()) if model == "plug-in" else model
+    precise, found = eq.precision() >= 0.9, eq.recall(in_group) >= 0.8
+
+    def status(*constraints: eq.Constraint) -> eq.Status:
+        problem = eq.Problem(eq.maximize(eq.recall()), constraints)
+        return eq.solve(problem, X, y, attributes={"group": group.astype(int)}, model=chosen).status
+
+    assert status(precise).feasible
+    assert status(found).feasible
+    both = status(precise, found)
+    assert not both.feasible
+    assert both.conflict == (repr(precise), repr(found))
+
+
+@pytest.mark.parametrize("model", ["linear", "plug-in"])
+def test_the_smallest_violation_of_bounds_on_ratios_cannot_be_halved(model: str) -> None:
+    """Loosened by clearly less than what was told, the problem is not solved either."""
+    X, y, group = scored(seed=1)
+    in_group = eq.attr("group") == 1
+    chosen = eq.models.PlugIn(LogisticRegression()) if model == "plug-in" else model
+
+    def status(loose: float) -> eq.Status:
+        constraints = [eq.precision() >= 0.95 - loose, eq.recall(in_group) >= 0.9 - loose]
+        problem = eq.Problem(eq.maximize(eq.recall()), constraints)
+        return eq.solve(problem, X, y, attributes={"group": group.astype(int)}, model=chosen).status
+
+    least = status(0.0).smallest_violation
+    assert least > 0.05
+    assert not status(0.9 * least).feasible
+    assert status(1.05 * least).feasible

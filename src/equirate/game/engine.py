@@ -31,7 +31,7 @@ from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import column_generation
 from .column_generation import SPREADS, Course, Generation, generate
-from .infeasible import loosened
+from .infeasible import add_for_infeasible, loosened
 from .linear_engine import LinearEngine
 from .options import Options
 from .progress import ProgressLine
@@ -100,18 +100,28 @@ def _regressed(
     passes, watch, width = options.passes(), _watch(options.progress), sample.X.shape[1]
     start = None if options.start is None else engine.rows.standard(_weights(options.start, width))
     generation, view = engine.fit(tables[0], mix_on_held_out=mix_on_held_out, passes=passes, watch=watch, start=start)
-    course = generation.course(engine.rounds)
-    if len(tables) == 1:
+    course, learner = generation.course(engine.rounds), FittedLinear(sample.names)
+    if len(tables) == 1 and _is_met(generation, options):
         engine.release()
-    columns, W = engine.columns(generation, sample, judge.cells)
-    for table in tables[1:]:
+    columns, W = engine.columns(generation, sample, judge)
+
+    def add(table: Table) -> None:
+        nonlocal generation, columns, W
         before, generation = generation, engine.go_on(generation, view, table)
         if not before.interrupted:
             generation = engine.run_until_met(generation, view, passes, watch)
-        more, other = engine.columns(generation, sample, judge.cells)
+        more, other = engine.columns(generation, sample, judge)
         columns, W = columns.join(more, (0, W.shape[1])), np.concatenate([W, other], axis=1)
-    problem, learner = judge.program.problem, FittedLinear(sample.names)
-    return Solution(problem, column_generation, judge, columns, learner, (W,), options.tolerance, course=course)
+
+    def solution() -> Solution:
+        settings = column_generation, judge, columns, learner, (W,), options.tolerance
+        return Solution(judge.program.problem, *settings, course=course)
+
+    for table in tables[1:]:
+        add(table)
+    if len(tables) == 1 and not _is_met(generation, options):
+        add_for_infeasible(solution, add)
+    return solution()
 
 
 def _answered(
@@ -127,24 +137,40 @@ def _answered(
     families, passes = learner.families(), 0
     answered = [] if families else learner.respond(np.repeat(labels[:, None], 1 + SPREADS, axis=1))
     families = [*families, *answered]
-    found: list[Columns] = []
+    generations: list[Generation] = []
     courses: list[Course] = []
 
     def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
         return [(learner.respond(costs), True) for _, costs in asked]
 
-    for table in tables:
+    def add(table: Table) -> None:
+        nonlocal families, passes
         prices = training if training is None else make_table(table.program, training.examples, training.cells)
         generation = Generation(table, np.ones(table.cells.n_counts), prices, exact)
         generation.begin(families, labels)
         passes += generate([generation], answer, options.passes(), watch)
         families = generation.families
+        generations.append(generation)
         courses.append(generation.course(passes))
-        found.append(generation.columns().measured(judge.rates(generation.gathered(_sums(generation)))))
-    problem, snapshots = judge.program.problem, tuple(family.snapshot for family in families)
-    columns = reduce(Columns.join, found)
-    settings = column_generation, judge, columns, learner, snapshots, options.tolerance, exact
-    return Solution(problem, *settings, course=courses[0])
+
+    def solution() -> Solution:
+        columns = reduce(
+            Columns.join, (one.columns().measured(judge.rates(one.gathered(_sums(one)))) for one in generations)
+        )
+        settings = column_generation, judge, columns, learner, tuple(family.snapshot for family in families)
+        return Solution(judge.program.problem, *settings, options.tolerance, exact, course=courses[0])
+
+    for table in tables:
+        add(table)
+    if len(tables) == 1 and not _is_met(generations[0], options):
+        add_for_infeasible(solution, add)
+    return solution()
+
+
+def _is_met(generation: Generation, options: Options) -> bool:
+    """Whether the constraints are met, or the generation was interrupted and nothing more is generated."""
+    assert generation.mixture is not None
+    return generation.interrupted or generation.mixture.violation <= options.tolerance
 
 
 def _watch(progress: Any) -> Watch | None:

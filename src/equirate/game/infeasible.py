@@ -248,16 +248,11 @@ class Candidates:
 
         The value of the mixture plus the (negative) reduced cost of exact answers is a lower bound on the violation.
         """
-        parts = [part for constraint in [*constraints, *_floors(constraints)] for part, _ in _affine(constraint)]
-        try:
-            program = canonicalize(Problem(minimize(parts[0] if len(parts) == 1 else largest(*parts))))
-        except EquirateError:  # not a convex function of the rates
-            program = None
-        if program is None or program.has_ratios or any(atom.form.grid for atom in program.atoms):
+        solution, judge = self.solution, self.solution.judge
+        table = violation_table(judge, constraints)
+        if table is None:
             self.asks = self.complete = False
             return False
-        solution, judge = self.solution, self.solution.judge
-        table = make_table(program, judge.examples, judge.cells)
         generation = Generation(table, np.ones(judge.cells.n_counts), exact=True)
         constant = judge.cells.constants()
         generation.begin([Family(constant, Source.CONSTANT)], np.zeros(judge.cells.n_counts))
@@ -273,6 +268,54 @@ class Candidates:
         sums = np.concatenate([np.asarray(family.sums) for family in generation.families], axis=1)
         self.columns = self.columns.join(Columns.of(judge.rates(sums), Source.LISTED))
         return True
+
+
+def violation_table(judge: Table, constraints: Sequence[Constraint]) -> Table | None:
+    """The table of the problem to minimise the largest violation alone; None if that is no convex function."""
+    parts = [part for constraint in [*constraints, *_floors(constraints)] for part, _ in _affine(constraint)]
+    try:
+        program = canonicalize(Problem(minimize(parts[0] if len(parts) == 1 else largest(*parts))))
+    except EquirateError:
+        return None
+    if program.has_ratios or any(atom.form.grid for atom in program.atoms):
+        return None
+    return make_table(program, judge.examples, judge.cells)
+
+
+def add_for_infeasible(solved: Callable[[], Solution], add: Callable[[Table], None]) -> None:
+    """Generate the columns that are missing where constraints cannot be met.
+
+    ``solved`` gives the solution with the columns so far, and ``add`` generates columns for another table.
+
+    The programmes multiply a bound on a ratio by its denominator. So their columns need not have the smallest violation
+    of the bounds: the violation is minimised again with all bounds loosened by the smallest one so far, until it falls
+    no further (Dinkelbach's method). And constraints that no column meets by themselves may only lack columns that were
+    generated for them alone.
+    """
+    solution = solved()
+    constraints = solution.problem.plain_constraints
+    violation = solution.value_of(solution.polish())[1]
+    while _clears(constraints) and violation > solution.tolerance:
+        table = violation_table(solution.judge, _loosened(constraints, violation))
+        if table is None:
+            break
+        add(table)
+        before, solution = violation, solved()
+        violation = solution.value_of(solution.polish())[1]
+        if solution.interrupted or violation > before - solution.tolerance:
+            break
+    asked: set[tuple[str, ...]] = set()
+    while not solution.interrupted:
+        conflict = conflict_of(solution)
+        if conflict is None or conflict.over == EVERYTHING or len(conflict.constraints) == len(constraints):
+            return
+        named = tuple(map(repr, conflict.constraints))
+        table = violation_table(solution.judge, _loosened(conflict.constraints, solution.tolerance))
+        if named in asked or table is None:
+            return
+        asked.add(named)
+        add(table)
+        solution = solved()
 
 
 def loosened(problem: Problem, by: float | Array) -> Problem:

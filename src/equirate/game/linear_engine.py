@@ -334,9 +334,9 @@ class LinearEngine:
             weights.append(self.rows.raw(direction.weights, float(direction.edges[place])))
         return np.stack(weights, axis=1)
 
-    def columns(self, generation: Generation, sample: Sample, cells: Cells) -> tuple[Columns, Array]:
-        """The relevant columns with rates counted from the decisions of `predict`, and their weights."""
-        places = self._worth_counting(generation)
+    def columns(self, generation: Generation, sample: Sample, judge: Table) -> tuple[Columns, Array]:
+        """The relevant columns with rates of ``judge``, counted from the decisions of `predict`, and their weights."""
+        places, cells = self._worth_counting(generation), judge.cells
         W = self.weights(generation, places)
         members = LinearMembers(W, True, sample.names)
         starts = range(0, len(sample), _BLOCK)
@@ -351,7 +351,7 @@ class LinearEngine:
         (sums,) = self.rows.shared.add(parts.sum(axis=0))
         source = generation.columns(places).source
         handle = np.stack([np.zeros(len(places), dtype=np.intp), np.arange(len(places))], axis=1)
-        return Columns.of(generation.table.rates(sums), source, handle), W
+        return Columns.of(judge.rates(sums), source, handle), W
 
     def release(self) -> None:
         """Free the memory of the rows if no more passes follow: counting the columns needs memory too."""

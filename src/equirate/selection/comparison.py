@@ -47,6 +47,7 @@ def status_of(solution: Solution, classifier: Classifier, sample: Sample) -> Sta
         objective=objective,
         violation=max(violation, 0.0),
         feasible=feasible,
+        smallest_violation=min(solution.status.smallest_violation, max(violation, 0.0)),
         gap=None if not feasible or solution.status.bound is None else abs(objective - solution.status.bound),
         advice=advice,
         speaks_of="" if classifier.is_deterministic else MIXTURE,

@@ -137,6 +137,7 @@ def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sam
         objective=objective,
         violation=max(served.violation, 0.0),
         feasible=feasible,
+        smallest_violation=min(solution.status.smallest_violation, max(served.violation, 0.0)),
         bound=None,  # the proven bound is for mixtures
         bound_over=None,
         gap=None,
