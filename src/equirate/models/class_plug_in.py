@@ -8,7 +8,6 @@ a rule of the same kind: `class_offsets` searches the offsets whose decisions co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from operator import methodcaller
@@ -23,17 +22,16 @@ from .._core.warning import warn
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..data.splits import split_by_cell
-from ..players.steps import StepRule
 from .capabilities import Capabilities
 from .class_descents import DescendingLearner, Descents
 from .class_oracle import ClassOracle
 from .class_rules import ClassPlugInLearner
-from .contract import Learner, Model, Prepared
+from .contract import Learner, Model, Prepared, PreparedModel
 from .cross_fitting import Certain, Fill, Fold, fill_by_fold, fold_count, probabilities_by_class
 from .linear import Linear
 from .multinomial import Multinomial
 from .oracle import Oracle
-from .plug_in import GivenPlugIn, PlugIn, fits_closely
+from .plug_in import PlugIn, fits_closely
 from .posterior import GivenProbabilities, Posterior, numbered
 from .rows import Rows
 from .sklearn_classifiers import Logistic
@@ -75,8 +73,15 @@ class ClassPlugIn(PlugIn):
             fold = _folds_of(cells, fold_count(int(rows), setting.folds), seed)
             descents = Descents(self.estimator, self._features(sample, cells), fold)
             probabilities = numbered(probabilities)
-        model = GivenClassPlugIn(given, descents)
-        return Prepared(model, probabilities, methodcaller("served", posterior), setting.folds != 1)
+
+        def learner(rows: Rows, count: int) -> Learner:
+            own = given(rows.X, None)
+            if descents is None:
+                return ClassPlugInLearner(given, own, rows)
+            numbers = np.asarray(rows.X[:, -1]).astype(np.intp)
+            return DescendingLearner(given, own, rows, descents, numbers, remembered=True)
+
+        return Prepared(PreparedModel(learner), probabilities, methodcaller("served", posterior), setting.folds != 1)
 
     def _fold(self, cells: Cells, sizes: NDArray[Any], seed: int) -> Fold:
         """The fold of each row, over all processes; warns of classes that some folds do not have."""
@@ -123,22 +128,6 @@ def _warn_of_rare(counts: NDArray[Any], cells: Cells, folds: int) -> None:
             "their probabilities are too small where a fold has none of them",
             EquirateWarning,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class GivenClassPlugIn(GivenPlugIn):
-    """The plug-in of a game in which probabilities of more than two classes replace the features."""
-
-    descents: Descents | None = None
-    """Regressions on the features; the last column has the number of each row then."""
-
-    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Nothing is left to be fitted but regressions to costs."""
-        probabilities = self.posterior(rows.X, None)
-        if self.descents is None:
-            return ClassPlugInLearner(self.posterior, probabilities, rows)
-        numbers = np.asarray(rows.X[:, -1]).astype(np.intp)
-        return DescendingLearner(self.posterior, probabilities, rows, self.descents, numbers, remembered=True)
 
 
 def of_linear(model: Linear, n_classes: int) -> ClassPlugIn:

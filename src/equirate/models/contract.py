@@ -453,3 +453,19 @@ class Model:
             The model on these rows.
         """
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedModel(Model):
+    """The model of a game in which predictions replace the features: a function makes its learner on such rows."""
+
+    learner: Callable[[Rows, int], Learner]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Each row is measured by classifiers that were trained without it, for the classes of the data."""
+        return Capabilities(out_of_sample=True, any_classes=True)
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Nothing is left to be prepared."""
+        return self.learner(rows, count)

@@ -28,7 +28,7 @@ from ..data.sample import Sample
 from ..players.steps import StepRule
 from .capabilities import ROWS_PER_FEATURE, Capabilities, Defaults
 from .categorical import most_categories, with_categories
-from .contract import Learner, Model, Prepared
+from .contract import Learner, Model, Prepared, PreparedModel
 from .cross_fitting import fold_count
 from .oracle_pool import FitPool, Pool
 from .plug_in import fits_closely, takes_missing
@@ -172,24 +172,12 @@ class Oracle(Model):
         folds = self.crossed_folds(int((cells.weights > 0).sum()))
         pool = self._pool(sample.X, cells, folds, seed)
         pool.estimate(sample, seed)
-        return Prepared(RowOracle(pool), numbered(pool.probabilities), methodcaller("served", pool.posterior))
+
+        def learner(rows: Rows, count: int) -> Learner:
+            return pool.learner(rows, np.asarray(rows.X)[:, -1].astype(np.intp), count, remembered=True)
+
+        return Prepared(PreparedModel(learner), numbered(pool.probabilities), methodcaller("served", pool.posterior))
 
     def _pool(self, X: Any, cells: Cells, folds: int, seed: int) -> FitPool:
         """The fits on a table."""
         return Pool(self.estimator, self.fits, X, cells, folds, seed)
-
-
-@dataclass(frozen=True, eq=False)
-class RowOracle(Model):
-    """The oracle of a game in which probabilities and row numbers replace the features."""
-
-    pool: FitPool
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Each row is measured by classifiers that were trained without it, for the classes of the data."""
-        return Capabilities(out_of_sample=True, any_classes=True)
-
-    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Find the rows by their numbers."""
-        return self.pool.learner(rows, np.asarray(rows.X)[:, -1].astype(np.intp), count, remembered=True)

@@ -30,7 +30,7 @@ from ..mixtures import Source
 from ..players.steps import StepRule
 from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
-from .contract import Array, Choice, ColumnLearner, Learner, Model, Prepared
+from .contract import Array, Choice, ColumnLearner, Learner, Model, Prepared, PreparedModel
 from .contributions import Contributions
 from .cross_fitting import CrossFit, Fill, Fold, Trainer, fold_count, make_folds, parts_of, unequal_weights
 from .forests import counted_splits
@@ -198,7 +198,11 @@ class PlugIn(Model):
         """
         posterior, probabilities = self.estimate(sample, cells, seed)
         given = GivenProbabilities(posterior.signatures, posterior.n_classes)
-        return Prepared(GivenPlugIn(given), probabilities, methodcaller("served", posterior), self.folds != 1)
+
+        def learner(rows: Rows, count: int) -> Learner:
+            return PlugInLearner(given, given(rows.X, None), rows, count)
+
+        return Prepared(PreparedModel(learner), probabilities, methodcaller("served", posterior), self.folds != 1)
 
     def estimate(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
         """Classifiers for label and signature, and their probabilities for each row.
@@ -285,22 +289,6 @@ class PlugIn(Model):
                     f"the plug-in's {estimator!r} does not take sample_weight in fit, and the examples have weights: "
                     "choose one that does, or leave the weights out"
                 )
-
-
-@dataclass(frozen=True, eq=False)
-class GivenPlugIn(Model):
-    """The plug-in of a game in which probabilities replace the features."""
-
-    posterior: GivenProbabilities
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Each row's probabilities were estimated without it."""
-        return Capabilities(out_of_sample=True, any_classes=self.posterior.n_classes > 2)
-
-    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Nothing is left to be fitted."""
-        return PlugInLearner(self.posterior, self.posterior(rows.X, None), rows, count)
 
 
 class PlugInLearner(ColumnLearner):
