@@ -164,12 +164,17 @@ def test_type_checkers_see_every_function_that_a_table_makes(module: Any, made: 
 
 # -- reaching inside others -----------------------------------------------------------------------
 
+BY_NAME = {"getattr", "setattr", "hasattr", "delattr"}
 NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {
     "cli/streams.py": {"_run_exitfuncs", "_exit"},  # ends a process as Python has it
     "_core/kernels/passes.py": {"_cache"},  # numba's cache of compiled code has no public name
     "estimators/predictions.py": {"_pmf_predict"},  # fairlearn's expected decisions have no public name
-    "models/forests.py": {"_predictors", "_baseline_prediction"},  # scikit-learn's trees have no public name
+    "models/forests.py": {
+        "_predictors",
+        "_baseline_prediction",
+        "_preprocessor",
+    },  # scikit-learn's trees
     "torch/network.py": {"_foreach_lerp_"},  # PyTorch's multi-tensor operations have no public name
 }
 """Private attributes of other packages for which there is no public way."""
@@ -179,11 +184,19 @@ def private_reads(path: str) -> Iterator[str]:
     """Private attributes of other objects that a module reads; a module's own classes may be read anywhere in it."""
     own = {node.name for node in ast.walk(TREES[path]) if isinstance(node, ast.ClassDef)} | {"self", "cls", "super()"}
     for node in ast.walk(TREES[path]):
-        if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
-            continue
-        owner = ast.unparse(node.value)
-        if owner not in own and not owner.startswith("cls(") and not _known(path, node.attr):
-            yield f"{path}:{node.lineno} {ast.unparse(node)}"
+        for owner, name in _read(node):
+            private = name.startswith("_") and not name.startswith("__")
+            if private and owner not in own and not owner.startswith("cls(") and not _known(path, name):
+                yield f"{path}:{getattr(node, 'lineno', 0)} {ast.unparse(node)}"
+
+
+def _read(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Owner and name of attributes that an expression reads, by a dot or by their name as text."""
+    if isinstance(node, ast.Attribute):
+        yield ast.unparse(node.value), node.attr
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in BY_NAME and len(node.args) > 1:
+        name = node.args[1]
+        yield ast.unparse(node.args[0]), str(name.value) if isinstance(name, ast.Constant) else ""
 
 
 def _known(path: str, name: str) -> bool:
@@ -226,14 +239,16 @@ def type_checks(tree: ast.AST, kinds: set[str]) -> Iterator[str]:
     """Checks of the type of models or members, and attributes of theirs that are asked for by name."""
     for node in ast.walk(tree):
         named = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        named |= {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
+        named |= {inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant)}  # names of classes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             checked = node.func.id in ("isinstance", "issubclass") and named & kinds
             last = ast.unparse(node.args[0]).split(".")[-1] if node.args else ""
             asked = node.func.id in ("hasattr", "getattr") and last in ("members", "learner", "resolved_model")
             if checked or asked:
                 yield ast.unparse(node)
-        elif (isinstance(node, ast.Compare) and "type" in named and named & kinds) or (
-            isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in kinds
+        elif (isinstance(node, ast.Compare) and {"type", "__name__", "__class__"} & named and named & kinds) or (
+            isinstance(node, ast.MatchClass) and ast.unparse(node.cls).split(".")[-1] in kinds
         ):
             yield ast.unparse(node)
 
@@ -247,7 +262,14 @@ def test_nobody_asks_for_the_type_of_a_model_or_of_members() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["isinstance(a, (Linear, int))", "type(a) is Linear", "getattr(one.members, 'setting', None)"]
+    "text",
+    [
+        "isinstance(a, (Linear, int))",
+        "isinstance(a, linear.Linear)",
+        "type(a) is Linear",
+        "type(a).__name__ == 'Linear'",
+        "getattr(one.members, 'setting', None)",
+    ],
 )
 def test_type_checks_are_found(text: str) -> None:
     assert [*type_checks(ast.parse(text), {"Linear"})] == [text]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sys
+import inspect
 import warnings
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _INSIDE = (str(Path(__file__).parents[1]), contextlib.__file__)
 
 def warn(message: str, category: type[Warning]) -> None:
     """Issue a warning at the innermost call that is not of the library."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

@@ -47,7 +47,7 @@ def cross_fit(training: Training, chooser: Solution, seconds: float) -> MethodRe
         constraint_test.excess_over_normal(*some_rows, size),
         TIGHT * constraint_test.reach(*some_rows, size),
     )
-    on_all = training.settings.may_mix_on_training_rows(constraint_test.count(of[len(of) // K :]), training.width)
+    on_all = training.settings.may_mix_on_training_rows(constraint_test.count(rows[len(rows) // K :]), training.width)
     if training.linear:
         solutions = _linear_folds(training, of, on_all, tight)
     else:
