@@ -29,7 +29,7 @@ from equirate.models.forest_members import ForestMembers
 from equirate.models.forests import Boosted, Forest
 from equirate.models.linear_members import LinearMembers
 from equirate.models.members import Members
-from equirate.models.plug_in import PlugInMembers
+from equirate.models.plug_in_rules import PlugInMembers
 from equirate.models.posterior import Posterior, Signatures
 from equirate.models.side_by_side import SideBySide
 from equirate.models.sklearn_classifiers import Logistic

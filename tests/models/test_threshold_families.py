@@ -8,7 +8,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.sample import Sample
 from equirate.models import Oracle, PlugIn
-from equirate.models.plug_in import MOST_THRESHOLDS, by_place
+from equirate.models.plug_in_rules import MOST_THRESHOLDS, by_place
 from equirate.models.rows import Rows
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table

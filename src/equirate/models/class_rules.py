@@ -24,7 +24,7 @@ from .class_offsets import ROWS, cheapest_offsets, offset_grid
 from .contract import Choice, Learner
 from .members import Members
 from .messages import Family
-from .plug_in import PosteriorMembers
+from .plug_in_rules import PosteriorMembers
 from .posterior import OPTIONAL_SETTINGS, SETTINGS, SIGNATURE_ARRAYS, GivenProbabilities, Posterior
 from .rows import Rows, blocks
 

@@ -26,7 +26,8 @@ from .cross_fitting import Trainer, average_classifiers, make_folds, probabiliti
 from .members import Members
 from .messages import Asked, Family, Seen
 from .oracle_members import Fitted, ScoredMembers, log_odds_of
-from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected
+from .plug_in import MOST_SIGNATURES, PlugIn
+from .plug_in_rules import PlugInMembers, by_place, expected
 from .posterior import GivenProbabilities, Posterior, Signatures
 from .registry import trainers_of
 from .rows import Rows

@@ -37,7 +37,7 @@ ORACLE = "equirate.models.oracle:Oracle"
 MEMBERS = {
     "linear": "equirate.models.linear_members:LinearMembers",
     "thresholds": "equirate.models.thresholds:ThresholdMembers",
-    "posterior": "equirate.models.plug_in:PlugInMembers",
+    "posterior": "equirate.models.plug_in_rules:PlugInMembers",
     "class_linear": "equirate.models.class_oracle:ClassScoredMembers",
     "class_scores": "equirate.models.class_scores:ClassScoreMembers",
     "class_posterior": "equirate.models.class_rules:ClassPlugInMembers",
