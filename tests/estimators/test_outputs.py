@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -265,3 +266,12 @@ def test_a_fitted_classifier_does_not_keep_the_features_alive():
     gc.collect()
     assert gone() is None
     assert clf.predict(X[:3]).shape == (3,)
+
+
+@pytest.mark.parametrize(("options", "held_out"), [({}, False), ({"validation": 0.4, "two_sets": True}, True)])
+def test_a_status_says_where_its_rows_were_held_out(options: dict[str, Any], held_out: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = (X[:, 0] + np.random.default_rng(1).normal(size=400) > 0.5).astype(int)
+    limit = [eq.positive_rate() <= 0.2]
+    clf = eq.RateClassifier(eq.maximize(eq.recall()), limit, random_state=0, **options).fit(X, y)
+    assert ("on rows that were held out of training" in str(clf.status_)) == held_out

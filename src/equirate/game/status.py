@@ -21,6 +21,8 @@ MIXTURE = "the mixture: expected rates over its draws"
 """The classifier that the numbers of a status describe."""
 UNSEEN = "for rows that the classifiers were not fitted to; on training rows predict differs"
 """Added to this where classifiers were fitted without the row that they decide."""
+HELD_OUT = "on rows that were held out of training"
+"""Added to this where the mixture was chosen on other rows than it was trained on."""
 
 
 @dataclass(frozen=True)

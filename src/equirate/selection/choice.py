@@ -16,7 +16,7 @@ from .._core.interrupts import may_end_early
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution, Status
-from ..game.status import SERVED, UNSEEN
+from ..game.status import HELD_OUT, SERVED, UNSEEN
 from ..judge.certification_record import Certification
 from ..judge.evaluation import Evaluation
 from ..mixtures import PENALTY, largest
@@ -83,6 +83,8 @@ def outcome_of(training: Training, chooser: Solution, mixture: Classifier) -> Ou
         classifiers["served"], salt = serving.classifier, serving.salt
     if training.prepared is not None and training.prepared.out_of_fold:
         statuses = {name: _out_of_fold(status) for name, status in statuses.items()}
+    elif training.referee or training.mixes_on_held_out:
+        statuses = {name: _on_held_out(status) for name, status in statuses.items()}
     if training.problem.constraints:  # to show the price of the constraints
         classifiers["unconstrained"] = chooser.best_single(constrained=False)
     outputs = {
@@ -95,6 +97,11 @@ def _out_of_fold(status: Status) -> Status:
     """The status, with the note that classifiers were fitted without the rows that they decide."""
     decisions = {"": "the decisions", SERVED: "the decisions, equal rows decided alike"}
     return replace(status, speaks_of=f"{decisions.get(status.speaks_of, status.speaks_of)}, {UNSEEN}")
+
+
+def _on_held_out(status: Status) -> Status:
+    """The status, with the note that its rows were held out."""
+    return replace(status, speaks_of=f"{status.speaks_of or 'the decisions'}, {HELD_OUT}")
 
 
 def _single(chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
