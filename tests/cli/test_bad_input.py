@@ -105,6 +105,12 @@ def test_data(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
     assert not out.exists()
 
 
+def test_check_points_at_a_text_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "data.csv").write_bytes(table())
+    asked = ["--label", "hired", "--subject-to", "tpr(the sex == 'F') >= 0.5"]
+    refused(capsys, ["check", str(tmp_path / "data.csv"), *asked], "write attr('the sex') == 'F'", 3)
+
+
 def test_a_parquet_file_cut_in_the_middle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cut_parquet(tmp_path / "cut.parquet")
     refused(capsys, arguments(tmp_path / "cut.parquet", tmp_path / "out"), "cut short")

@@ -133,6 +133,15 @@ def test_missing_attributes_are_a_group_refused_or_left_out(tmp_path: Path) -> N
         found(tmp_path, {"sex": some}, missing_attributes="fill")
 
 
+def test_a_name_with_spaces_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    regions = ["ab"[k % 7 == 0] for k in range(ROWS)]
+    said = "in the text of a constraint it is written attr('a region')"
+    for text, shown in (("fpr() <= 0.5", True), ("fpr(attr('a region') == 'a') <= 0.5", False)):
+        asked = {"minimize": "error_rate()", "subject_to": (text,), "attributes": ("a region",)}
+        findings = found(tmp_path, {"a region": regions}, **asked)[1].findings
+        assert (said in [each.what for each in findings]) is shown
+
+
 def test_a_category_is_what_the_user_says_it_is(tmp_path: Path) -> None:
     values = [f"{k % 150:03d}" for k in range(ROWS)]
     result = found(tmp_path, {"c": values}, category=("c",))[1]

@@ -43,7 +43,7 @@ from ..data.slices import Attribute
 from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
-from ..problem.problem import Objective, Problem, flat_constraints
+from ..problem.problem import Objective, Problem, flat_constraints, not_an_objective
 from .absent import refuse_unknown
 from .attributes import attribute_names, named, refuse_unrouted, refuse_unsplit
 from .refitting import ON_INTERRUPT
@@ -105,7 +105,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
     def _check_parameters(self, shared: Peers) -> None:
         """Refuse invalid parameters, and take a seed from ``random_state``: one for all processes."""
         if not isinstance(self.objective, Objective):
-            raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
+            raise TypeError(not_an_objective(self.objective))
         one_of(self, "missing", MISSING)
         one_of(self, "output", self._outputs)
         one_of(self, "on_interrupt", ON_INTERRUPT)

@@ -21,6 +21,7 @@ from ..data.arrays import refuse_missing, to_numpy
 from ..data.examples import Examples
 from ..data.labels import codes_of, one_hot, positive_label
 from ..language.measuring import measurer
+from ..problem.hints import given_hint
 from ..problem.problem import Objective, Problem, flat_constraints
 from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_unsplit, refuse_without_index
 from .inputs import MISSING, read_baselines, two_values
@@ -104,7 +105,7 @@ def _problem(objective: Objective | Problem, constraints: Any) -> Problem:
     if not isinstance(objective, Problem):
         raise TypeError(
             "the objective must be made with minimize(...) or maximize(...), or be a Problem, which has its "
-            f"constraints; got {objective!r}"
+            f"constraints; got {objective!r}{given_hint(objective)}"
         )
     given = tuple(flat_constraints(constraints))
     return Problem(objective.objective, (*objective.constraints, *given)) if given else objective

@@ -20,6 +20,7 @@ from ..data.labels import binary, coded, label_classes, listed_values, many_clas
 from ..data.predictions import by_label, examples_and_predictions
 from ..language.expressions import Constraint
 from ..language.parity import ConstraintFamily
+from ..problem.hints import given_hint
 from ..problem.problem import Problem
 from . import audit as _audit, certify as _certify
 from .audit import SMALLEST, Audit
@@ -283,5 +284,5 @@ def constraints_in(given: Any, examples: Examples) -> list[Constraint]:
     if isinstance(given, Problem):
         given = given.constraints
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
-        raise TypeError(f"constraints are made with <= or >= between expressions; got {given!r}")
+        raise TypeError(f"constraints are made with <= or >= between expressions; got {given!r}{given_hint(given)}")
     return [constraint for part in given for constraint in constraints_in(part, examples)]

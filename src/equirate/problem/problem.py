@@ -24,6 +24,7 @@ from ..language.nodes import BlackBox, Loss, Rate, has_black_box
 from ..language.parity import ConstraintFamily
 from ..language.refusals import check_constraint, check_objective
 from ..language.trees import fields_of
+from .hints import given_hint
 from .possible import check_possible
 
 
@@ -159,7 +160,7 @@ class Problem:
 
     def __init__(self, objective: Objective, constraints: Iterable[Any] | Constraint | ConstraintFamily = ()) -> None:
         if not isinstance(objective, Objective):
-            raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {objective!r}")
+            raise TypeError(not_an_objective(objective))
         object.__setattr__(self, "objective", objective)
         object.__setattr__(self, "constraints", tuple(flat_constraints(constraints)))
         check_objective(objective.expr, maximising=objective.sense == "maximize")
@@ -317,6 +318,11 @@ class Problem:
         return "\n".join(lines)
 
 
+def not_an_objective(given: Any) -> str:
+    """The message for anything else that is given as an objective."""
+    return f"the objective must be made with minimize(...) or maximize(...); got {given!r}{given_hint(given)}"
+
+
 def flat_constraints(constraints: Any) -> Iterator[Constraint | ConstraintFamily]:
     """Constraints one by one, from lists of them or from one alone; refuses anything else."""
     if isinstance(constraints, (Constraint, ConstraintFamily)):
@@ -326,7 +332,9 @@ def flat_constraints(constraints: Any) -> Iterator[Constraint | ConstraintFamily
             yield from flat_constraints(part)
     else:
         truth = isinstance(constraints, (bool, np.bool_))
-        hint = " (a comparison of plain numbers is True or False, not a constraint)" if truth else ""
+        hint = (
+            " (a comparison of plain numbers is True or False, not a constraint)" if truth else given_hint(constraints)
+        )
         raise TypeError(f"constraints are made with <= or >= between expressions; got {constraints!r}{hint}")
 
 

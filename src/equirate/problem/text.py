@@ -14,14 +14,14 @@ import ast
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from .._core.errors import ParseError
 from ..data.slices import Attribute, Slice, attr
 from ..language.catalogue import CATALOGUE
 from ..language.expressions import Constraint, Expression, expression
 from ..language.parity import READY_MADE, ConstraintFamily
-from .hints import equals_hint, function_hint, percent_hint, syntax_hint
+from .hints import SYMBOLS, comma_hint, compared, equals_hint, function_hint, percent_hint, syntax_hint
 from .problem import Objective, maximize, minimize
 
 _RATES = {name: function for name, function in CATALOGUE.items() if name != "black_box"}  # text holds no functions
@@ -90,7 +90,8 @@ def parse(text: str) -> Any:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason, line, offset = (getattr(error, name, None) for name in ("msg", "lineno", "offset"))
         reason, column = reason or error, _column(source, line, offset - 1) if line and offset else len(source)
-        reason = f"{reason}{syntax_hint(source)}"
+        hint = syntax_hint(source)
+        reason = f"{str(reason).partition('. ')[0] if hint else reason}{hint}"
         raise ParseError(f"cannot read {_shown(text)}: {reason}", str(reason), source, column) from None
     reader = _Reader(source)
     try:
@@ -153,7 +154,8 @@ class _Reader:
             elif isinstance(part, (Constraint, ConstraintFamily)):
                 yield part
             else:
-                raise self.refusal(f"{part!r} is not a constraint, and only constraints are listed")
+                hint = comma_hint(self.text) if _is_number(part) else ""
+                raise self.refusal(f"{part!r} is not a constraint, and only constraints are listed{hint}")
 
     def read(self, node: ast.expr, depth: int) -> Any:
         if depth > _DEEPEST:
@@ -205,7 +207,20 @@ class _Reader:
             return ~operand
         if isinstance(node.op, (ast.USub, ast.UAdd)) and _is_arithmetic(operand):
             return -operand if isinstance(node.op, ast.USub) else operand
+        if isinstance(node.op, ast.Not) and isinstance(operand, Slice):
+            raise self.refusal(f"the rest of a slice has ~: write ~({ast.unparse(node.operand)})")
         raise self.refusal("use - for the negative of an expression and ~ for the rest of a slice")
+
+    def _boolop(self, node: ast.BoolOp, depth: int) -> NoReturn:
+        for part in node.values:
+            self._refuse_joined(self.read(part, depth))
+        sign = " & " if isinstance(node.op, ast.And) else " | "
+        written = sign.join(f"({ast.unparse(part)})" for part in node.values)
+        raise self.refusal(f"slices are joined with & and |, not with and and or: write {written}")
+
+    def _refuse_joined(self, part: Any) -> None:
+        if isinstance(part, (Constraint, list)):
+            raise self.refusal("constraints are not joined: give them as two constraints")
 
     def _binop(self, node: ast.BinOp, depth: int) -> Any:
         first, operations = _spine(node)
@@ -216,6 +231,7 @@ class _Reader:
 
     def _combined(self, operation: type[ast.operator], left: Any, right: Any) -> Any:
         if operation in _JOIN:
+            self._refuse_joined(left)
             if not (isinstance(left, Slice) and isinstance(right, Slice)):
                 raise self.refusal("& and | join slices: put each comparison in parentheses")
             return _JOIN[operation](left, right)
@@ -225,6 +241,9 @@ class _Reader:
             raise self.refusal(f"only + - * / are part of the language; {powers}{hint}")
         for side in (left, right):
             if isinstance(side, (Attribute, Slice)):
+                if isinstance(left, Attribute) and isinstance(right, Attribute) and operation is ast.Sub:
+                    name = f"{left.name}-{right.name}"
+                    raise self.refusal(f"if {name!r} is the name of a column, write attr({name!r})")
                 slice_ = f"{side!r} == ..." if isinstance(side, Attribute) else repr(side)
                 raise self.refusal(f"{side!r} is not an expression: use it inside a rate, as in tpr({slice_})")
             if not _is_arithmetic(side):
@@ -237,16 +256,29 @@ class _Reader:
             if isinstance(part, ast.BinOp) and type(part.op) in _JOIN:
                 self.node = part
                 raise self.refusal("& and | bind more tightly than comparisons: put each comparison in parentheses")
-        if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
-            raise self.refusal("one comparison at a time, with <= or >=: give a chain as two constraints")
+        sides = (node.left, *node.comparators)
+        if len(node.ops) > 1 or type(node.ops[0]) not in _COMPARE:
+            parts = [compared(sides[k], operation, sides[k + 1]) for k, operation in enumerate(node.ops)]
+            if len(parts) == 1:
+                raise self.refusal(f"write {parts[0]}")
+            if isinstance(self.read(sides[1], depth), Attribute):
+                raise self.refusal(f"one comparison at a time: write {' & '.join(f'({part})' for part in parts)}")
+            raise self.refusal(f"one comparison at a time: give a chain as two constraints, {', '.join(parts)}")
         left, right = self.read(node.left, depth), self.read(node.comparators[0], depth)
+        symbol = SYMBOLS[type(node.ops[0])]
         if isinstance(left, Attribute):
             if isinstance(right, Attribute):
                 raise self.refusal(
                     f"an attribute is compared with a number or a string, not with {right!r}: put text in quotes, as "
-                    f"in {left!r} {ast.unparse(node).split(' ')[1]} '{right.name}'"
+                    f"in {left!r} {symbol} '{right.name}'"
                 )
             self._value(right)
+        elif isinstance(right, Attribute) and not isinstance(left, Expression):
+            raise self.refusal(f"an attribute is on the left: write {compared(sides[0], node.ops[0], sides[1])}")
+        elif isinstance(left, str):
+            raise self.refusal(f"an attribute by its name in quotes: write attr({left!r}) {symbol} {right!r}")
+        elif isinstance(left, list):
+            raise self.refusal("this is a constraint already: leave the comparison out")
         elif not (_is_arithmetic(left) and _is_arithmetic(right)) or (_is_number(left) and _is_number(right)):
             raise self.refusal("compare two expressions, or an attribute (on the left) with a number or a string")
         return _COMPARE[type(node.ops[0])](left, right)
@@ -266,7 +298,8 @@ class _Reader:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "isin":
             return self._isin(self.read(node.func.value, depth), arguments, options)
         if not isinstance(node.func, ast.Name):
-            raise self.refusal("only the functions of the language can be called")
+            prefix = ": leave 'eq.' out" if ast.unparse(node.func).startswith("eq.") else ""
+            raise self.refusal(f"only the functions of the language can be called{prefix}")
         name = node.func.id
         function = _RATES.get(name) or _OTHERS.get(name)
         if function is None:
@@ -293,6 +326,7 @@ _READERS: dict[type[ast.expr], Callable[[_Reader, Any, int], Any]] = {
     ast.Tuple: _Reader._list,
     ast.Dict: _Reader._dict,
     ast.UnaryOp: _Reader._unaryop,
+    ast.BoolOp: _Reader._boolop,
     ast.BinOp: _Reader._binop,
     ast.Compare: _Reader._compare,
     ast.Call: _Reader._call,

@@ -17,6 +17,7 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, TableError
+from ..data.slices import Attribute
 from ..tables.findings import Option, TableFinding, WrittenFinding, about_column, as_plain_numbers, has_points
 from ..tables.kinds import Kind, kind_of, text_of
 from ..tables.options import ReadOptions
@@ -355,6 +356,8 @@ def _about_attributes(settings: RunSettings, table: Any) -> list[TableFinding]:
     findings = []
     for name in settings.attributes:
         kind, column = kind_of(name, table[name]), table[name]
+        if repr(Attribute(name)) != name and name not in used:
+            findings.append(TableFinding(name, f"in the text of a constraint it is written {Attribute(name)!r}"))
         rows = int(_missing(column).sum())
         of_groups = kind in (None, Kind.CATEGORY, Kind.TRUTH)
         if rows and settings.missing_attributes == "refuse":

@@ -7,6 +7,7 @@ from typing import Any
 
 import equirate as eq
 
+from ..problem.text import parse_constraints
 from ..tables.findings import TableFinding
 from ..tables.reading import open_source
 from .checking import Checked, check, command, table_of, written_options
@@ -20,6 +21,8 @@ def check_table(settings: RunSettings, log: RunLog) -> RunOutcome:
     """Check a table; the exit code is 2 if the user must decide something before training."""
     if settings.maximize or settings.minimize:
         settings.problem()
+    for text in settings.subject_to:
+        parse_constraints(text)
     source = open_source(Path(settings.data), settings.reading())
     features = features_of(settings, source)
     check_names([text for text in settings.texts if text], settings.attributes, source.names)

@@ -20,6 +20,7 @@ from ..language.expressions import Call, Constant, Constraint, Expression, Negat
 from ..language.nodes import BlackBox, Loss, Named, Rate
 from ..language.over_classes import OverClasses
 from ..language.parity import ConstraintFamily
+from ..problem.hints import call_hint
 from ..problem.problem import Objective, Problem, maximize, minimize
 from ..problem.text import parse
 
@@ -149,7 +150,8 @@ def explain(text: str) -> TextExplanation:
         meaning = (
             _slice(parsed) if isinstance(parsed, Slice) else f"the column {parsed.name!r}: compare it to make a slice"
         )
-        return TextExplanation(shown, "slice" if isinstance(parsed, Slice) else "attribute", meaning)
+        hint = call_hint(parsed.attributes if isinstance(parsed, Slice) else [parsed.name])
+        return TextExplanation(shown, "slice" if isinstance(parsed, Slice) else "attribute", f"{meaning}{hint}")
     if isinstance(parsed, list):
         meaning = "; ".join(map(_constraint, parsed))
         uses = _uses({"kept": lambda: Problem(minimize(_ERROR), parsed)})
