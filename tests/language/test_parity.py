@@ -285,7 +285,9 @@ def test_a_bare_array_is_called_group() -> None:
             "must be one of 'rest', 'pairs', 'overall'",
         ),
         (lambda: eq.demographic_parity(WOMEN, tolerance=0.1, min_support=-1), "min_support of demographic_parity"),
-        (lambda: eq.demographic_parity(WOMEN), "tolerance"),
+        (lambda: eq.demographic_parity(WOMEN), r"write demographic_parity\(sex == 'F', tolerance=0\.05\)"),
+        (lambda: eq.demographic_parity("sex", 0.1), r"write demographic_parity\('sex', tolerance=0\.1\)"),
+        (lambda: eq.churn_difference("old", "sex", 0.1), r"write churn_difference\('old', 'sex', tolerance=0\.1\)"),
         (lambda: eq.churn_difference(3, WOMEN, tolerance=0.1), "the baseline of churn_difference"),
     ],
 )

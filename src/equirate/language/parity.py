@@ -15,10 +15,12 @@ Examples
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -265,6 +267,25 @@ class ReadyMade(Protocol):
         ...
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _with_tolerance(function: Callable[P, R]) -> Callable[P, R]:
+    """The same, where a call without ``tolerance=`` is refused with what to write."""
+    taken = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in inspect.signature(function).parameters.values())
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        if len(args) > taken or (len(args) == taken and "tolerance" not in options):
+            name, over = function.__name__, ", ".join(map(repr, args[:taken]))
+            limit = args[taken] if len(args) == taken + 1 else 0.05
+            raise TypeError(f"{name} takes the largest difference by name: write {name}({over}, tolerance={limit!r})")
+        return function(*args, **options)
+
+    return checked
+
+
 READY_MADE: dict[str, Callable[..., list[Constraint | ConstraintFamily]]] = {}
 """Every function of this module that users call, by its name."""
 
@@ -315,8 +336,8 @@ def _ready_made(name: str, summary: str, *functions: Callable[..., Expression]) 
     >>> eq.{name}(eq.attr("sex"), tolerance=0.05)
     [{name}(sex, tolerance=0.05)]
     """
-    READY_MADE[name] = constraints
-    return constraints
+    READY_MADE[name] = checked = _with_tolerance(constraints)
+    return checked
 
 
 demographic_parity = _ready_made("demographic_parity", "Equal positive rates, up to a tolerance.", positive_rate)
@@ -326,6 +347,7 @@ predictive_parity = _ready_made("predictive_parity", "Equal precision, up to a t
 f1_parity = _ready_made("f1_parity", "Equal F-measure, up to a tolerance.", f1)
 
 
+@_with_tolerance
 def churn_difference(
     baseline: str | Attribute,
     over: Over,
