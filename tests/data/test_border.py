@@ -178,8 +178,9 @@ def test_features_that_share_a_name() -> None:
             None,
             None,
             r"unknown attribute 'sex': no sensitive_features were given \(attributes in solve and evaluate\)"
-            r"($|\. Inside a)",
+            r"($|\. In a pipeline)",
         ),
+        (["age", "b", "c"], {"job": GROUP}, "the attributes given are 'job', 'age', 'b', 'c'"),
         (None, {"Sex": GROUP}, "unknown attribute 'sex': the attributes given are 'Sex'; the nearest is 'Sex'"),
     ],
 )

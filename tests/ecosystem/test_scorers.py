@@ -22,6 +22,7 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
 )
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 import equirate as eq
@@ -193,6 +194,13 @@ ROUTING = (
     r"unknown attribute 'sex'.*set_config\(enable_metadata_routing=True\).*set_fit_request\(sensitive_features=True\).*"
     r"set_score_request\(sensitive_features=True\)"
 )
+
+
+def test_a_pipeline_needs_no_routing() -> None:
+    pipe = Pipeline([("clf", eq.RateClassifier(eq.maximize(eq.f1()), [GAP <= 0.1], **SMALL))])
+    with pytest.raises(eq.DataError, match=r"pipe\.fit\(X, y, clf__sensitive_features=people\).*In a search"):
+        pipe.fit(X, Y)
+    pipe.fit(X, Y, clf__sensitive_features=PEOPLE)
 
 
 def test_a_search_without_routing_names_routing() -> None:

@@ -126,6 +126,10 @@ def test_unequal_weights_widen_intervals() -> None:
 
 
 def test_refusals() -> None:
+    with pytest.raises(TypeError, match=r"audit\(\) has no sensitive_features=: write attributes="):
+        eq.audit([0, 1], [0, 1], sensitive_features={"sex": ["F", "M"]})
+    with pytest.raises(TypeError, match=r"report\(\) has no attributes=: write sensitive_features="):
+        eq.report([0, 1], None, [0, 1], attributes={"sex": ["F", "M"]})
     y, p, people = made_up(100, 6)
     with pytest.raises(eq.DataError, match="has one value only, 'same'"):
         audit(y, p, attributes={"a": np.full(100, "same")})

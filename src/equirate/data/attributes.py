@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,26 @@ if TYPE_CHECKING:
 else:
     nw = Late("narwhals")
 
+P = ParamSpec("P")
+R = TypeVar("R")
 UNNAMED = "group"
 """Name of an attribute given as a bare array or an unnamed series."""
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
+
+
+def called(right: str, wrong: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function that names its argument for attributes where it is called by the name that others have for it."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def checked(*args: P.args, **options: P.kwargs) -> R:
+            if wrong in options:
+                raise TypeError(f"{function.__name__}() has no {wrong}=: write {right}=")
+            return function(*args, **options)
+
+        return checked
+
+    return decorate
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +74,8 @@ def fill_missing(columns: Columns, value: str = "missing") -> dict[str, NDArray[
 
 def columns_of(attributes: Any, fallback: Any = None) -> dict[str, NDArray[Any]]:
     """Attributes as named numpy columns, with the columns of a frame of features for those not given."""
-    return {**_features(fallback), **attribute_columns(attributes)}
+    given = attribute_columns(attributes)
+    return {**given, **_features(fallback), **given}  # messages list those given first
 
 
 def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:

@@ -20,7 +20,8 @@ from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem
 
 ROUTING = (
-    "Inside a search, a cross-validation or a pipeline, scikit-learn routes them: call "
+    "In a pipeline, the name of the step goes before: pipe.fit(X, y, clf__sensitive_features=people). In a search or a "
+    "cross-validation, scikit-learn routes them: call "
     "sklearn.set_config(enable_metadata_routing=True), .set_fit_request(sensitive_features=True) on the estimator and "
     ".set_score_request(sensitive_features=True) on the scorer (the default of eq.scorer), and pass "
     "sensitive_features to the search"

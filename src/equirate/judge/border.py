@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 
 from .._core.choices import CertificateMethod, Correction
 from .._core.errors import DataError, EquirateError
+from ..data.alignment import check_indexes
 from ..data.arrays import same_length
+from ..data.attributes import called
 from ..data.examples import Examples
 from ..data.labels import binary, coded, label_classes, listed_values, many_classes
 from ..data.predictions import by_label, examples_and_predictions
@@ -98,6 +100,7 @@ def certify(
     )
 
 
+@called("attributes", "sensitive_features")
 def audit(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -155,7 +158,8 @@ def audit(
     if classes is not None:  # predictions may hold a class that these rows do not have
         classes = label_classes(y_true, "y", label_classes(y_pred, "y_pred"))
     _check_labels(labels, classes)
-    examples = Examples.of(y_true, attributes, sample_weight, classes=classes)
+    check_indexes({"y": y_true, "attributes": attributes, "sample_weight": sample_weight})
+    examples = Examples.of(y_true, attributes, sample_weight, classes=classes, compared=True)
     decided = binary(y_pred, "y_pred") if classes is None else coded(y_pred, classes, "y_pred")
     same_length(decided, len(examples), "y_pred")
     columns = {name: examples.column(name) for name in examples.columns}
