@@ -114,12 +114,16 @@ def test_the_label(tmp_path: Path) -> None:
     assert "each is a class" in several.findings[0].what
     many = [f"name {k % 150}" for k in range(ROWS)]
     assert found(tmp_path, {"y": many})[1].stops
+    for own in ([f"C{k}" for k in range(ROWS)], list(range(ROWS))):
+        result = found(tmp_path, {"y": own})[1]
+        assert "this is no label" in result.stops[0].what
+        assert not any(name == "positive" for name, _ in result.proposed)
 
 
 def test_missing_attributes_are_a_group_refused_or_left_out(tmp_path: Path) -> None:
     some = ["" if k % 10 == 0 else "FM"[k % 2] for k in range(ROWS)]
     result = found(tmp_path, {"sex": some})[1]
-    assert ["a group 'missing', with constraints of its own" in each.what for each in result.findings] == [True]
+    assert ["a group 'missing', which ready-made constraints cover" in each.what for each in result.findings] == [True]
     assert not result.stops
     assert not result.proposed
     refused = found(tmp_path, {"sex": some}, missing_attributes="refuse")[1]

@@ -336,13 +336,16 @@ def _about_label(settings: RunSettings, column: Any, options: ReadOptions) -> li
 def _undecided_label(name: str, column: Any, values: Sequence[str], options: ReadOptions) -> TableFinding:
     """A label without --positive: the proposal is the rarer value, or the upper half."""
     shown = shown_values(sorted(values))
+    numbers = as_plain_numbers(name, column, options.decimal)
+    if len(values) == len(column) and (numbers is None or (np.diff(numbers.to_numpy()) > 0).all()):
+        what = f"every row has a value of its own, {shown}: this is no label; name another column with --label"
+        return TableFinding(name, what, stops=True)
     if len(values) == 2:
         what = f"the label holds {shown}: say which one is positive with --positive"
         return TableFinding(name, what, (("positive", values[-1]),), stops=True)
     if len(values) <= MOST_CLASSES:
         what = f"the label has {len(values):,} values, {shown}: each is a class, unless --positive names one of them"
         return TableFinding(name, what)
-    numbers = as_plain_numbers(name, column, options.decimal)
     if numbers is not None:
         middle = float(np.nanmedian(numbers.to_numpy()))
         what = f"the label has {len(values):,} values, {shown}: say from which number on it is positive"
@@ -364,7 +367,7 @@ def _about_attributes(settings: RunSettings, table: Any) -> list[TableFinding]:
             what = f"the attribute is empty in {rows:,} rows"
             findings.append(TableFinding(name, what, (("missing_attributes", "drop"),), stops=True))
         elif rows and of_groups:
-            what = f"the attribute is empty in {rows:,} rows: they are a group 'missing', with constraints of its own"
+            what = f"the attribute is empty in {rows:,} rows: a group 'missing', which ready-made constraints cover"
             findings.append(TableFinding(name, what, (("missing_attributes", "drop"),), proposed=False))
         elif rows:
             what = f"the attribute is empty in {rows:,} rows, which no slice can judge"
