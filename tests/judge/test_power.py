@@ -52,6 +52,13 @@ def test_large_samples_have_the_closed_forms() -> None:
     assert margin(eq.f1() >= 0.7, n) == pytest.approx(wanted, rel=0.02)
 
 
+def test_a_limit_at_the_assumed_rates_is_certified_of_better_ones() -> None:
+    y = np.repeat([1, 0], [6000, 14000])  # the precision that is assumed is the recall, 0.8
+    found = eq.power(eq.precision() >= 0.8, y)
+    assert found.constraints[0].certifiable is None
+    assert "can be certified at 95% where the truth is better than the limit by 0.014" in str(found)
+
+
 @pytest.mark.parametrize("n", [40, 100, 400])
 def test_a_single_rate_is_told_by_its_binomial(n: int) -> None:
     trials = round(0.3 * n)
@@ -118,8 +125,12 @@ def test_what_is_printed() -> None:
     assert "with 150 examples of g == 1 with label 1, abs(recall(g == 1) - recall(~(g == 1))) <= 0.05 cannot" in text
     assert re.search(r"cannot be certified at 95%; about [6-8]\d0 would do, or a tolerance of 0\.1[12]\n", text)
     assert "with 2,000 examples, positive_rate() <= 0.5 can be certified at 95%: the truth must keep" in text
-    assert "at the assumed rates it does not hold" in text
-    assert "or a truth that is better than the limit by" in text
+    assert re.search(
+        r"recall\(\) >= 0.9 can be .* better than the limit by 0\.\d+, which the assumed rates are not\n", text
+    )
+    assert re.search(
+        r">= 0.79 cannot be certified at 95% at the assumed rates; .*; it can where the truth is better", text
+    )
     assert "no examples of some group" in text
     assert [part.certifiable for part in found.constraints] == [False, True, None, False, False]
     assert not found.certifiable

@@ -46,6 +46,7 @@ RECALL = 0.8
 """True positive rate that is assumed where none is given; the false positive rate then makes precision the same."""
 _LARGEST = 1e6  # times as many examples: needing more counts as impossible
 _SMALLEST = 1e-4
+_CLEAR = 1e-9  # less than this is rounding error
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class ConstraintPower:
     constraint
         As it was written.
     certifiable
-        Whether it can be certified at the assumed rates; None where it does not hold at them.
+        Whether it can be certified at the assumed rates; None where it does not hold at them, or only just.
     margin
         How far the truth must stay from the limit. For a constraint on ``abs`` that is the smallest tolerance that can
         be certified of equal rates.
@@ -114,10 +115,10 @@ class ConstraintPower:
             where = f"where the truth is better than the limit by {margin}"
             return f"{have}, {self.constraint} can be certified {level} {where}"
         more = "no sample of this kind can" if self.needed is None else f"about {self.needed:,} would do"
-        less = (
-            f"or a tolerance of {margin}" if self.two_sided else f"or a truth that is better than the limit by {margin}"
-        )
-        return f"{have}, {self.constraint} cannot be certified {level}; {more}, {less}"
+        if self.two_sided:
+            return f"{have}, {self.constraint} cannot be certified {level}; {more}, or a tolerance of {margin}"
+        where = f"it can where the truth is better than the limit by {margin}"
+        return f"{have}, {self.constraint} cannot be certified {level} at the assumed rates; {more}; {where}"
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Power:
 
     def __str__(self) -> str:
         head = f"what can be certified with a chance of {self.power:.0%}, assuming {self.assumed}:"
-        broken = "; at the assumed rates it does not hold"
+        broken = ", which the assumed rates are not"
         return "\n".join([head, *(f"  {part}{broken * part.broken}" for part in self.constraints)])
 
     __repr__ = __str__
@@ -235,15 +236,15 @@ class _Planned:
         """``behind`` are the examples behind the limiting rate, and ``rows`` all that have weight."""
         values = [self.sample.estimate(part).value for part in self.parts]
         available = -sum(values) / 2 if self.two_sided else -max(values)
-        margin = self.margin(1.0)
-        wanted = available > 0 and (counts or margin > available)
+        margin, holds = self.margin(1.0), available > _CLEAR
+        wanted = holds and (counts or margin > available)
         least = _SMALLEST if margin <= available else 1.0
         factor = _smallest(lambda f: self.margin(f) <= available, least) if wanted else None
         ends = [part.interval for part in self.parts]
         most = max(end.hi for end in ends) + available if self.two_sided else max(-end.lo for end in ends)
         return ConstraintPower(
             repr(self.constraint),
-            None if available <= 0 else margin <= available,
+            margin <= available if holds else None,
             margin,
             available,
             self.two_sided,
