@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import tomllib
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -241,6 +242,34 @@ def test_a_broken_constraint_is_exit_code_3(fitted: Path, people: Path, tmp_path
     assert main(["evaluate", str(fitted), str(worse), "--quiet"]) == 3
 
 
+def test_notes_of_a_fit_are_in_words_of_the_command_line(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(people, tmp_path / "model", "--subject-to", "positive_rate() >= 0.9", "--subject-to", "fpr() <= 0.01")
+    shown = capsys.readouterr().out
+    assert "! the constraints are not met: largest violation 0." in shown
+    assert "status_" not in shown
+
+
+def test_rows_that_are_left_out_and_rates_without_rows_are_said(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fit(people, tmp_path / "model", "--drop-unlabelled") == 0
+    header, *lines = people.read_text("utf-8").splitlines()
+    women = [line for line in lines if ",F," in line and line.count(",no,") and "A" not in line][:3]
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join([header, *women, women[0].replace(",no,", ",,")]) + "\n", "utf-8")
+    capsys.readouterr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["evaluate", str(tmp_path / "model"), str(few)]) == 0
+    shown = capsys.readouterr()
+    assert "! 1 rows without a label (hired) are left out" in shown.err
+    assert "! f1() is 0/0 here and counts as 0" in shown.err
+    assert ".py" not in shown.err
+    assert "no rows behind one of its rates" in shown.out
+
+
 def test_a_confidence_that_cannot_be_certified_is_exit_code_3(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,7 +283,9 @@ def test_after_a_confidence_the_first_line_says_certified(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fit(people, tmp_path / "model", "--subject-to", "positive_rate() <= 0.9", "--confidence", "0.9") == 0
-    assert capsys.readouterr().out.startswith("Certified at 90%, by the cross test on 900 rows")
+    shown = capsys.readouterr().out.splitlines()[0]
+    tested = "the cross test on 900 rows, each decided by a mixture that had not seen it"
+    assert shown == f"Certified at 90%, by {tested}: every constraint passed."
 
 
 def test_frontier(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -452,7 +452,8 @@ def _report(run: Any, json: bool, quiet: bool) -> int:
 
     shown = _shown(quiet)
     try:
-        outcome = run(shown)
+        with shown.warnings_as_notes():
+            outcome = run(shown)
     except KeyboardInterrupt:
         return interrupted(": nothing was reached yet")
     finally:

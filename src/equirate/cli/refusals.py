@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .._core.errors import EquirateError, ParseError, TableError
+from .._core.errors import DisciplineError, EquirateError, ParseError, TableError
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -22,14 +22,15 @@ def interrupted(suffix: str = "") -> int:
 
 
 def shown_error(error: EquirateError) -> str:
-    """An error in one line, with two exceptions.
+    """An error in one line, with three exceptions.
 
-    An error of a table has a line for each decision; one of the language has the text below it, and a caret.
+    An error of a table has a line for each decision, one of a problem a line for the rule and one for the fix; one of
+    the language has the text below it, and a caret.
     """
-    if isinstance(error, TableError):
+    if isinstance(error, (TableError, DisciplineError)):
         return str(error)
     if not isinstance(error, ParseError):
-        return " ".join(line.strip(" └─") for line in str(error).splitlines())
+        return " ".join(line.strip() for line in str(error).splitlines())
     if error.column is None or not error.text:
         return str(error)
     start = error.text.rfind("\n", 0, error.column) + 1

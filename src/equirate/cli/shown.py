@@ -6,7 +6,9 @@ In: messages of `runs`. Out: lines and bars by rich. Names and values from files
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -60,6 +62,17 @@ class Shown:
         """Show a remark for the user."""
         if not self.quiet:
             self.console.print(Text(f"! {text}"), soft_wrap=True)
+
+    @contextmanager
+    def warnings_as_notes(self) -> Iterator[None]:
+        """Show warnings as remarks, without the line of code that they come from."""
+
+        def show(message: Warning | str, *where: Any, **more: Any) -> None:
+            self.note(str(message))
+
+        with warnings.catch_warnings():
+            warnings.showwarning = show
+            yield
 
     def line(self, sense: str) -> ProgressLine | None:
         """A progress callback for passes over the data, or for the rounds of a game."""

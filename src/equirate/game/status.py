@@ -25,6 +25,10 @@ HELD_OUT = "on rows that were held out of training"
 """Added to this where the mixture was chosen on other rows than it was trained on."""
 
 
+IN_PYTHON = "; see report() and status_"
+"""The end of a warning, for those who fit in Python."""
+
+
 @dataclass(frozen=True)
 class Status:
     """The values that were reached, and what is proven about them.
@@ -113,9 +117,7 @@ class Status:
         """
         messages = []
         if not self.feasible:
-            messages.append(
-                f"the constraints are not met: largest violation {self.violation:.4g}; see report() and status_"
-            )
+            messages.append(f"the constraints are not met: largest violation {self.violation:.4g}{IN_PYTHON}")
         if self.certified is False:
             messages += [line for line in self.advice if line.startswith("not certified")][:1]
         return messages

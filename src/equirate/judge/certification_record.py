@@ -26,6 +26,12 @@ METHOD_WORDS = {
     ),
 }
 """What a certificate of each method means."""
+TESTED_ON = {
+    "cross": "each decided by a mixture that had not seen it",
+    "holdout": "which nothing was trained or chosen on",
+    "split": "which nothing was trained or chosen on",
+}
+"""The rows of the test of each method."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import equirate as eq
 from .._core.percent import percent
 from .._core.provenance import file_digest
 from ..boosting.libraries import installed
+from ..judge.certification_record import TESTED_ON
 from ..storage.provenance import with_provenance
 from .checking import RowRules
 from .folders import FolderModel, save_classifier, save_description, write_text
@@ -210,7 +211,8 @@ def _certified(model: Trained, confidence: float) -> str:
     certification = getattr(model.estimator, "certification_", None)
     tested = "" if certification is None else f", by the {certification.method} test on {certification.examples:,} rows"
     if model.estimator.status_.certified:
-        return f"Certified at {percent(confidence)}{tested}: the constraints hold on new data."
+        rows = "" if certification is None else f", {TESTED_ON.get(certification.method, '')}"
+        return f"Certified at {percent(confidence)}{tested}{rows}: every constraint passed."
     why = "" if certification is None or not certification.reasons else f" {certification.reasons[0]}"
     return f"Not certified at {percent(confidence)}{tested}: the constraints may not hold on new data.{why}"
 
@@ -260,6 +262,9 @@ def achieved_text(
     lines.append(f"objective {achieved['objective']:.4f}  [{low:.4f}, {high:.4f}]  on {rows:,} {which} rows")
     for row in achieved["constraints"]:
         violation = f"violation {row['violation']:+.4f}  [{row['low']:+.4f}, {row['high']:+.4f}]"
+        if row["verdict"] == "not measured":
+            lines += [f"{row['verdict']:<12}  {row['constraint']}", f"{'':<12}  no rows behind one of its rates"]
+            continue
         sides = f"achieved {row['left']:.4f} {row['symbol']} {row['right']:.4f}"
         lines += [f"{row['verdict']:<12}  {row['constraint']}", f"{'':<12}  {sides}, {violation}"]
     return "\n".join([*lines, *(f"! {note}" for note in notes)])

@@ -33,7 +33,7 @@ from .identity import CLASSIFIER
 from .labels import Labels, same, shown_values
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import RunLog, people_of, read_part, weights_of
+from .preparing import RunLog, note_dropped, people_of, read_part, weights_of
 from .publishing import output_folder
 
 
@@ -48,7 +48,7 @@ def evaluate(
     log.stage(f"Reading {data}")
     dense = needs_dense(model.trained.kind)
     source = open_source(data, model.reading)
-    part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules, model.cluster)
+    part = read_part(source, model.labels, kinds, model.weight, model.encoder, log, dense, model.rules, model.cluster)
     log.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
     summary: dict[str, Any] = {
@@ -190,7 +190,8 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
     log.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
-    table, _, _ = drop_rows(table, how.label, how.attributes, RowRules(how.drop_unlabelled))
+    table, _, dropped = drop_rows(table, how.label, how.attributes, RowRules(how.drop_unlabelled))
+    note_dropped(dropped, log)
     labels = Labels.of(how.label, how.positive, table[how.label], how.decimal)
     truth = labels.codes(table[how.label], how.decimal)
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)

@@ -21,6 +21,7 @@ from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
 from ..explanations import Explanations
 from ..game.classifiers import Classifier
+from ..game.status import IN_PYTHON
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..training.draws import rows_repeat
@@ -123,8 +124,8 @@ def train(prepared: PreparedTable, log: RunLog) -> TrainedModel:
         warnings.simplefilter("always")
         log.stage("Training")
         model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, log)
-    own = [each for each in caught if issubclass(each.category, EquirateWarning)]
-    notes = tuple(dict.fromkeys([*(str(each.message) for each in own), *getattr(model.estimator, "notes_", ())]))
+    own = [str(each.message).removesuffix(IN_PYTHON) for each in caught if issubclass(each.category, EquirateWarning)]
+    notes = tuple(dict.fromkeys([*own, *getattr(model.estimator, "notes_", ())]))
     return TrainedModel(model, notes, model.estimator.status_.certified if settings.confidence else None)
 
 

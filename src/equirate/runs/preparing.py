@@ -180,7 +180,7 @@ def prepare(settings: RunSettings, log: RunLog, dense: bool = False, out: str = 
         log.stage(f"Reading {settings.test}")
         later = replace(other, options=checked.options)
         rules = RowRules.of(settings)
-        test = read_part(later, labels, kinds, settings.weight, encoder, dense, rules, settings.cluster)
+        test = read_part(later, labels, kinds, settings.weight, encoder, log, dense, rules, settings.cluster)
     return PreparedTable(settings, problem, labels, encoder, kinds, roles, train, test, checked.options)
 
 
@@ -188,7 +188,12 @@ def log_findings(checked: Checked, log: RunLog) -> None:
     """Send the findings that do not stop a run, and how many rows are dropped."""
     for finding in checked.remarks:
         log.note(note(finding))
-    for why, rows in checked.dropped.items():
+    note_dropped(checked.dropped, log)
+
+
+def note_dropped(dropped: Mapping[str, int], log: RunLog) -> None:
+    """Send how many rows are left out, by reason."""
+    for why, rows in dropped.items():
         log.note(f"{rows:,} rows {why} are left out")
 
 
@@ -198,13 +203,14 @@ def read_part(
     kinds: Mapping[str, Kind | None],
     weight: str,
     encoder: Encoder,
+    log: RunLog,
     dense: bool = False,
     rules: RowRules = ALL_ROWS,
     cluster: str = "",
 ) -> Part:
     """Read rows to judge on, with the columns and kinds of the training rows; the order of columns does not matter.
 
-    Rows are independent if the table has no column ``cluster``.
+    Rows are independent if the table has no column ``cluster``. The log is told how many rows are left out.
     """
     source.require(encoder.names, "the model")
     source.require([labels.column], "the label")
@@ -215,7 +221,8 @@ def read_part(
     cluster = cluster if cluster in source.names else ""
     known |= {cluster: Kind.CATEGORY} if cluster else {}
     table = source.table(list(known), known)
-    table, _, _ = drop_rows(table, labels.column, list(kinds), rules)
+    table, _, dropped = drop_rows(table, labels.column, list(kinds), rules)
+    note_dropped(dropped, log)
     refuse_missing(table, kinds, rules)
     codes = labels.codes(table[labels.column], source.options.decimal)
     X, people = encoder.features_of(table, None, dense), people_of(table, kinds)

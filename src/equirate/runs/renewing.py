@@ -77,7 +77,7 @@ def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, l
         kinds = dict(model.kinds)
     dense = needs_dense(model.trained.kind)
     source = open_source(data, model.reading)
-    part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules, model.cluster)
+    part = read_part(source, model.labels, kinds, model.weight, model.encoder, log, dense, model.rules, model.cluster)
     if wanted is not None:
         log.stage("Mixing")
         model, part, met = _mixed(model, wanted, part, how)
