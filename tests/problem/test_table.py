@@ -8,7 +8,6 @@ from hypothesis import given, settings, strategies as st
 import equirate as eq
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
-from equirate.players.multipliers import arguments
 from equirate.problem import table as table_module
 from equirate.problem.canonical import RatioForm, canonicalize
 from equirate.problem.table import make_table
@@ -93,7 +92,7 @@ def test_rows_are_the_canonical_expressions_evaluated(source):
         assert rows[r] == pytest.approx(TABLE.sense[r] * (linear + sum(map(number, row.constant))), abs=1e-12)
     np.testing.assert_allclose(TABLE.rows_constant + TABLE.rows_of_rates @ TABLE.rates(sums(p))[:, 0], rows, atol=1e-12)
     # A row with its atoms at their own arguments is the user's residual.
-    xi, left = arguments(TABLE, rows[:, None])
+    xi, _, left = TABLE.arguments(rows[:, None])
     assert not left.any()
     if (xi[:, 0] > TABLE.lo + 1e-6).all():
         whole = rows[: 1 + TABLE.program.n_constraints] + (TABLE.atom_weights @ TABLE.atom_values(xi))[: 1 + 7, 0]
@@ -152,7 +151,7 @@ def test_sparse_and_dense_matrices_agree(monkeypatch, form):
     np.testing.assert_array_equal(sparse.atom_matrix.toarray(), dense.atom_matrix)
     if form is RatioForm.SLACK:
         rows = dense.rows(dense.cells.sums(rng.random((N, 3)) < 0.5))
-        np.testing.assert_allclose(arguments(sparse, rows)[0], arguments(dense, rows)[0])
+        np.testing.assert_allclose(sparse.arguments(rows)[0], dense.arguments(rows)[0])
     q = dense.cells.sums(rng.random((N, 3)))
     low = dense.cells.sums(rng.random((N, 3)) - 1)
     multipliers = rng.uniform(0, 2, (len(dense.program.rows), 3))
