@@ -53,8 +53,10 @@ def test_it_predicts_classes_and_keeps_what_it_says(output: str) -> None:
     assert pmf.shape == (500, 3)
     assert pmf.sum(axis=1) == pytest.approx(1.0)
     found = eq.recall(label="owl").evaluate(y, pmf)
-    (said,) = clf.evaluate(X, y).constraints
+    told = clf.evaluate(X, y)
+    (said,) = told.constraints
     assert said.left == pytest.approx(found)
+    assert "nan" not in repr(told)
     again = clf.predict(X[::-1])[::-1]
     if output != "stochastic":
         assert (again == clf.predict(X)).all()  # a row is decided alike, wherever it is

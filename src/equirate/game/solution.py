@@ -462,7 +462,7 @@ class Solution:
         if bound is None or violation > self.tolerance or not np.isfinite(objective):
             return {"bound": None, "gap": None}
         bound = min(bound, self.sign * objective)  # a violation of 1e-7 can improve the objective beyond the bound
-        return {"bound": self.sign * bound, "gap": self.sign * objective - bound}
+        return {"bound": float(self.sign * bound), "gap": float(self.sign * objective - bound)}
 
     def best_configuration(self) -> int:
         """The configuration whose theorem's mixture is best by ranks.

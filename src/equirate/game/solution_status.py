@@ -59,7 +59,7 @@ def _bound(solution: Solution, best: Classifier) -> tuple[float | None, str | No
     proven = [bound for bound in (dual_bound(solution), list_bound(solution)) if bound is not None]
     if proven:
         reached = solution.sign * solution.value_of(best)[0]
-        return solution.sign * min(max(proven), reached), EVERYTHING
+        return float(solution.sign * min(max(proven), reached)), EVERYTHING
     bound = best.notes["bound"]
     return bound, None if bound is None else COLUMNS
 

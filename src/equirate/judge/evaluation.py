@@ -5,7 +5,7 @@ In: a problem, examples and predictions. Out: an `Evaluation`. The package `repo
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,14 @@ class ConstraintValue:
     verdict: str
 
 
-@dataclass(frozen=True)
+def _known(record: Any) -> str:
+    """The repr of a record without the fields that are NaN."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    shown = ", ".join(f"{name}={value!r}" for name, value in values.items() if value == value)
+    return f"{type(record).__name__}({shown})"
+
+
+@dataclass(frozen=True, repr=False)
 class SliceSize:
     """Number of examples in a slice, and of those with label 1; the weighted shares predicted and labelled 1."""
 
@@ -52,6 +59,8 @@ class SliceSize:
     positives: int
     predicted: float
     labelled: float = float("nan")
+
+    __repr__ = _known
 
 
 @dataclass(frozen=True)
@@ -189,11 +198,11 @@ class Evaluation:
         positive = np.nan if many else float(sample.counts.sum() / total)
         undecided = float(cells.shared.total(weights @ drawn) / total)
         sizes = _sizes(problem, cells, np.full(len(cells), np.nan) if many else sample.counts)
-        fields = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
-        return ClassEvaluation(*fields, _class_tables(problem, cells, sample.counts)) if many else cls(*fields)
+        known = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
+        return ClassEvaluation(*known, _class_tables(problem, cells, sample.counts)) if many else cls(*known)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassEvaluation(Evaluation):
     """An `Evaluation` of more than two classes.
 
@@ -202,6 +211,8 @@ class ClassEvaluation(Evaluation):
     """
 
     classes: tuple[ClassTable, ...] = ()
+
+    __repr__ = _known
 
 
 def _undecided(predictions: Array) -> NDArray[np.bool_]:
