@@ -270,6 +270,13 @@ def test_rows_that_are_left_out_and_rates_without_rows_are_said(
     assert "no rows behind one of its rates" in shown.out
 
 
+def test_evaluate_says_that_rows_were_trained_on(
+    fitted: Path, people: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(fitted), str(people)]) == 0
+    assert "! most of these rows were trained on" in capsys.readouterr().err
+
+
 def test_a_confidence_that_cannot_be_certified_is_exit_code_3(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

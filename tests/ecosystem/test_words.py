@@ -78,7 +78,7 @@ def test_a_violation_of_rounding_holds_at_its_limit() -> None:
     problem = eq.Problem(F1, [eq.positive_rate() <= 0.3 - 1e-12])
     found = eq.report(np.full(100, 0.3), None, y, problem=problem)
     assert 0 < found.last.constraints[0].violation < 1e-11
-    assert found.verdict.startswith("The constraint holds, at its limit, on the 100 held-out examples")
+    assert found.verdict.startswith("The constraint holds, at its limit, on the 100 examples given")
     assert "missed by 0.0000" not in str(found)
     assert "broken" not in found.verdict
     (judged,) = certify([problem.constraints[0]], Examples.of(y), np.full(100, 0.3), 0.95)

@@ -167,3 +167,20 @@ def test_an_evaluation_prints_a_line_for_each_constraint(clf) -> None:
     assert len(lines) == len(found.constraints)
     assert lines[0].startswith(found.constraints[0].verdict)
     assert f"violation {found.constraints[0].violation:+.4f}" in lines[0]
+    assert "np." not in repr(found)
+
+
+def test_numbers_of_a_status_are_plain() -> None:
+    data = {"sensitive_features": PEOPLE}
+    for objective in (ERROR, eq.maximize(eq.f1())):  # bounds of lists, and of columns
+        status = eq.RatePostprocessor(PLAIN, objective, PARITY).fit(X, Y, **data).status_
+        assert "np." not in repr(status)
+    assert "np." not in repr(eq.RateClassifier(eq.maximize(eq.f1()), PARITY).fit(X, Y, **data).status_)
+
+
+def test_a_report_on_the_rows_of_training_says_so() -> None:
+    clf = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.9], confidence=0.9, random_state=0)
+    clf.fit(X, Y, sensitive_features=PEOPLE)
+    said = "trained on these examples"
+    assert said in str(clf.report(X, Y, sensitive_features=PEOPLE))
+    assert said not in str(clf.report(X[:-1], Y[:-1], sensitive_features=PEOPLE[:-1]))

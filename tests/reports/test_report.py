@@ -235,8 +235,8 @@ PASS, FAIL, UNSURE, ABSENT = (-0.1, "pass"), (0.05, "fail"), (-0.001, "cannot te
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([], "f1() is 0.7000 on the 1,200 held-out examples of the test part; there are no constraints."),
-        ([PASS], "The constraint holds on the 1,200 held-out examples of the test part, at 90% confidence."),
+        ([], "f1() is 0.7000 on the 1,200 examples given; there are no constraints."),
+        ([PASS], "The constraint holds on the 1,200 examples given, at 90% confidence."),
         ([FAIL], "The constraint is broken on .*: by 0.0500, and by 0.0400 or more at 90% confidence."),
         ([UNSURE], "The constraint holds on .*, but they are too few .* at 90% confidence it may be missed by 0.0090."),
         ([(0.001, "cannot tell")], "The constraint is missed by 0.0010 on .* may be missed by 0.0110."),

@@ -85,7 +85,7 @@ def report(
     >>> model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:200], y[:200])
     >>> problem = eq.Problem(eq.maximize(eq.f1()), [eq.positive_rate() <= 0.5])
     >>> print(eq.report(model, X[200:], y[200:], problem=problem).verdict)
-    The constraint holds on the 200 held-out examples of the test part, at 95% confidence.
+    The constraint holds on the 200 examples given, at 95% confidence.
     """
     is_array = not hasattr(estimator, "predict")
     inner = None if is_array else served(estimator)

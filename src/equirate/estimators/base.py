@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copyreg
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..reports.report import Report
 from ..storage import container
+from ..storage.provenance import is_trained_on
 from . import reporting
 from .inputs import compare_indexes
 from .keys import columns_of_features
@@ -248,7 +250,10 @@ class RateEstimator(Predictor):
         else:
             labels = self.classes_, None if self._many else self.pos_label_
             compared = reporting.baseline_of(baseline, X, sensitive_features, *labels, len(sample))
-        return reporting.of_data(self, sample, predictions, repeated, confidence, compared, frontier)
+        report = reporting.of_data(self, sample, predictions, repeated, confidence, compared, frontier)
+        if is_trained_on(self, X, y, sensitive_features, sample_weight):
+            return replace(report, notes=(*report.notes, reporting.SEEN))
+        return report
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         """A baseline to compare with: its name, a description and its predictions; None if there is none."""

@@ -41,6 +41,7 @@ UNCONSTRAINED = (
     "itself it might be better, and the price higher.",
 )
 """Name and description of the baseline that a `RateClassifier` keeps."""
+SEEN = "the classifier was trained on these examples: give report() others for a verdict that counts"
 REPEATED = "rows repeat, so the numbers are of the decisions that predict(X) returns, equal rows decided alike"
 
 

@@ -184,8 +184,8 @@ def caution(report: Report) -> str:
 def _where(report: Report) -> str:
     name = list(report.parts)[-1]
     examples = report.last.slices[0].examples if report.last.slices else 0
-    held = "held-out " if fresh(report) else ""
-    return f"on the {people(examples)} {held}example{'' if examples == 1 else 's'} of the {name} part"
+    which = "given" if fresh(report) else f"of the {name} part"
+    return f"on the {people(examples)} example{'' if examples == 1 else 's'} {which}"
 
 
 def _count_of(number: int, count: int) -> str:

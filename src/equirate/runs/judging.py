@@ -50,13 +50,16 @@ def evaluate(
     source = open_source(data, model.reading)
     part = read_part(source, model.labels, kinds, model.weight, model.encoder, log, dense, model.rules, model.cluster)
     log.stage("Judging")
+    digest = file_digest(data)
+    if digest == getattr(getattr(model.trained.estimator, "provenance_", None), "data", ""):
+        log.note("most of these rows were trained on: this is the file that the model was made from")
     achieved = model.trained.evaluate(part, confidence)
     summary: dict[str, Any] = {
         "equirate": eq.__version__,
         "code": int(verdict_code(achieved, None)),
         "verdict": sentence(achieved, GIVEN),
         "date": present(),
-        "data": file_digest(data),
+        "data": digest,
         "model": file_digest(model_folder / CLASSIFIER),
         "rows": len(part),
         "test": achieved,

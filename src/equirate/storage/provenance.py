@@ -31,6 +31,12 @@ def keep_provenance(estimator: Any, given: tuple[Any, ...], shared: Peers) -> No
     with_provenance(estimator, provenance)
 
 
+def is_trained_on(estimator: Any, *given: Any) -> bool:
+    """Whether these are the data of the fit: features, labels, attributes and weights; False where it hashed none."""
+    known = getattr(estimator, "provenance_", None)
+    return known is not None and bool(known.data) and estimator.confidence is not None and digest(*given) == known.data
+
+
 def with_provenance(estimator: Any, provenance: Provenance) -> None:
     """Set the provenance of an estimator and of its certificate."""
     estimator.provenance_ = provenance
