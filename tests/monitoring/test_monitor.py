@@ -164,6 +164,13 @@ def test_how_many_more_rows_would_tell() -> None:
         assert line.more_rows > 100
     (equal,) = eq.Monitor(eq.positive_rate() <= 0.5).update([0, 1], [0, 1]).status()
     assert equal.more_rows is None
+    assert str(equal).endswith("on 2 rows; so near the limit that 64 times as many would not decide")
+
+
+def test_where_nothing_is_counted_no_numbers_are_shown() -> None:
+    monitor = eq.Monitor(eq.recall() >= 0.5)
+    assert str(monitor.status()[0]) == "cannot tell recall() >= 0.5   no rows yet"
+    assert str(monitor.update([0, 1], [0, 0]).status()[0]).endswith("   no rows yet behind one of its rates")
 
 
 def test_false_alarms_are_rare() -> None:

@@ -36,7 +36,7 @@ MOST_POINTS = 100
 _SURE = 0.8
 """Bounds are computed where the normal approximation has this share of the evidence that an alarm needs."""
 _STEP = 1e-5
-_DOUBLINGS = 14
+_DOUBLINGS = 6
 """Most doublings of the rows in the search for the number that a verdict needs."""
 
 
@@ -86,7 +86,8 @@ class ConstraintStatus:
     rows
         The rows that these numbers are of.
     more_rows
-        About how many more rows like these a verdict needs; None if there is a verdict, or no number suffices.
+        About how many more rows like these a verdict needs; None if there is a verdict, or the estimate is so near the
+        limit that 64 times as many rows would not decide.
     """
 
     constraint: str
@@ -97,10 +98,19 @@ class ConstraintStatus:
     rows: int
     more_rows: int | None = None
 
+    @property
+    def numbers(self) -> str:
+        """Estimate, bounds and rows, and how many more would decide, in words."""
+        if not math.isfinite(self.estimate):
+            return "no rows yet" + (" behind one of its rates" if self.rows else "")
+        line = f"violation {self.estimate:+.4f} [{self.lower:+.4f}, {self.upper:+.4f}] on {self.rows:,} rows"
+        if self.more_rows is not None:
+            return f"{line}; about {self.more_rows:,} more would decide"
+        near = f"; so near the limit that {2**_DOUBLINGS} times as many would not decide"
+        return line + (near if self.verdict == "cannot tell" else "")
+
     def __str__(self) -> str:
-        line = f"{self.verdict:<12}{self.constraint}   violation {self.estimate:+.4f} [{self.lower:+.4f}, "
-        line += f"{self.upper:+.4f}] on {self.rows:,} rows"
-        return line + (f"; about {self.more_rows:,} more would decide" if self.more_rows is not None else "")
+        return f"{self.verdict:<12}{self.constraint}   {self.numbers}"
 
 
 @dataclass(frozen=True, eq=False)

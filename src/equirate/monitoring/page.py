@@ -118,15 +118,11 @@ def _sentence(alarm: Alarm) -> str:
 def _constraint(status: ConstraintStatus, follower: Follower) -> str:
     points = [(rows, *follower.bounds(counts)) for rows, counts in follower.history]
     shown = [point for point in points if all(map(math.isfinite, point))]
-    numbers = "nothing was counted yet"
-    if math.isfinite(status.estimate):
-        numbers = f"{status.estimate:+.4f} [{status.lower:+.4f}, {status.upper:+.4f}] on {status.rows:,} rows"
-    more = f"; about {status.more_rows:,} more rows would decide" if status.more_rows is not None else ""
     badge = f'<span class="badge {_CLASSES[status.verdict]}"><span aria-hidden="true">{_MARKS[status.verdict]}</span> '
     return f"""<div class="card">
 <h3><code>{escape(status.constraint)}</code></h3>
-<p>{badge}{status.verdict}</span> violation {numbers}{more}</p>
-{_svg(shown, follower, f"Violation of {status.constraint}: {numbers}") if len(shown) > 1 else ""}
+<p>{badge}{status.verdict}</span> {status.numbers}</p>
+{_svg(shown, follower, f"{status.constraint}: {status.numbers}") if len(shown) > 1 else ""}
 </div>"""
 
 
