@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,18 @@ class Parts:
             return cls(np.concatenate(rows, dtype=small), parts[0], parts[1] if share else None, choose, test)
         if tested and settings.confidence_method == SPLIT:  # without a test there is no certificate
             return cls.of(replace(settings, confidence=None), problem, cells, width, seed)
-        message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
+        message = f"too few examples behind some rate to hold data out{_smallest(problem, cells)}"
         if tested or settings.two_sets:
             wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
-            raise DataError(f"{message}, and {wish} is not possible; give more data or larger slices")
+            raise DataError(f"{message}, so {wish} is not possible: give more data or larger slices")
+        advice = "min_support= leaves small groups out of ready-made constraints"
+        message += f": the mixture is chosen on the training data. {advice}"
         warn(message, NotSolvedWarning)
         return cls(None, everything, None, everything)
+
+
+def _smallest(problem: Problem, cells: Cells) -> str:
+    """The rate with the fewest examples, and how many these are."""
+    counts = cells.sizes(positive=True)
+    rate, count = min(((rate, int(counts[cells.behind(rate)].sum())) for rate in problem.rates()), key=itemgetter(1))
+    return f" ({rate!r} has {count:,})"
