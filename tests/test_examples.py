@@ -33,6 +33,19 @@ def test_the_readme_shows_the_quickstart() -> None:
     assert blocks[0] == (ROOT / "examples" / "quickstart.py").read_text("utf-8")
 
 
+@pytest.mark.slow
+def test_the_estimator_of_the_readme_meets_its_constraints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    names = {"eq": eq}
+    exec(re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[1], names)
+    assert names["clf"].status_.feasible
+    assert "recall(sex == 'Female') >= 0.3" in capsys.readouterr().out
+    assert (tmp_path / "model.equirate").exists()
+
+
 def test_what_the_pages_name_exists() -> None:
     page = (ROOT / "docs" / "constraints.md").read_text("utf-8").split("## What can be solved")[1]
     rows = [line.split("|")[2] for line in page.splitlines() if line.startswith("| ") and "`" in line]
