@@ -85,6 +85,10 @@ def test_the_demonstration_tells_one_story(tmp_path: Path, capsys: pytest.Captur
     assert demo["level_to_train_for"](2000, 1000) == pytest.approx(1 - 2 * 3.57e-5, abs=1e-6)
     assert str(page) in shown
     assert "For one offer to a man there were 0." in " ".join(shown.split())
+    costs = re.search(
+        r"(\S+) points of accuracy: (\S+) for the promise .*, (\S+) for being this sure", " ".join(shown.split())
+    )
+    assert costs is None or float(costs[1]) == pytest.approx(float(costs[2]) + float(costs[3]), abs=0.11)
     assert "four-fifths" in page.read_text("utf-8")
     assert not [name for name in demo["people"](300)[0] if "sex" in name.lower()]
 
