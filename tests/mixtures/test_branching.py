@@ -200,9 +200,9 @@ def test_a_tightened_box_has_every_mixture_that_is_better_than_the_cutoff(name, 
     kept = (violation <= 0) & (below >= root.low[0, :, None]).all(0)
     assume(kept.any())
     cutoff = float(np.quantile(objective[kept], share))
-    columns.aim(0.0)
+    columns.minimize_within(0.0)
     columns.inside(root)
-    columns.below(cutoff, violation=False)
+    columns.set_cutoff(cutoff, violation=False)
     box = tighten(columns, root, lambda: False)
     better = kept & (objective <= cutoff)
     d = below[:, better]
@@ -216,9 +216,9 @@ def test_a_tightened_box_has_every_mixture_that_is_better_than_the_cutoff(name, 
 def test_tightening_finds_that_nothing_is_below_the_cutoff():
     case = Case(PROBLEMS["two in the objective"], 0, 3)
     columns = MixtureProgramme(case.table, case.rows, [], np.full(3, 1 / 3))
-    columns.aim(0.0)
+    columns.minimize_within(0.0)
     columns.inside(root_box(columns))
-    columns.below(-10.0, violation=False)
+    columns.set_cutoff(-10.0, violation=False)
     assert tighten(columns, root_box(columns), lambda: False) is None
 
 
@@ -283,7 +283,7 @@ def test_the_relaxation_lies_below_every_mixture_in_its_box_and_meets_them_in_a_
     inside = ((sides >= box.low[..., None]) & (sides <= box.high[..., None])).all(axis=(0, 1))
     objective, violation = case.value(grid[:, inside])
     room = float(violation.max())
-    columns.aim(room)
+    columns.minimize_within(room)
     columns.inside(box)
     solved = columns.solve()
     assert solved is not None

@@ -45,7 +45,7 @@ def test_a_programme_that_is_changed_gives_what_a_fresh_one_gives(seed, n, rows,
             programme.add(extra, limit)
             columns, others = np.vstack([columns, np.zeros((1, n))]), np.vstack([others, extra])
             limits = np.append(limits, limit)
-        programme.aim(objective, cost)
+        programme.set_objective(objective, cost)
         solved, expected = programme.solve(), truth(objective, cost, columns, others, limits, bounds)
         assert (solved is None) == (expected.status == 2)
         if solved is not None:
@@ -75,7 +75,7 @@ def test_equations_hold():
     programme = Programme(
         columns, np.array([[-1.0]]), np.zeros(1), np.array([[2.0, 2.0]]), np.array([0]), np.array([True])
     )
-    programme.aim(np.array([0.0, -1.0, 0.0]), np.zeros(1))
+    programme.set_objective(np.array([0.0, -1.0, 0.0]), np.zeros(1))
     solved = programme.solve()
     np.testing.assert_allclose(solved.weights, [0, 0.5, 0.5], atol=1e-9)
 
@@ -99,7 +99,7 @@ def test_deferred_rows_give_what_all_rows_give(rows, seed):
         if change == 3:
             programme.add(np.array([[1.0]]), np.array([2.0]))
         objective, cost = rng.normal(size=columns.shape[1]) * (change > 0), np.array([1.0 + change])
-        programme.aim(objective, cost)
+        programme.set_objective(objective, cost)
         solved = programme.solve()
         exact = truth(objective, cost, columns, others, np.zeros(rows), bounds)
         assert solved.value == pytest.approx(exact.fun, abs=1e-7)
@@ -115,7 +115,7 @@ def test_few_of_many_rows_join():
     programme = Programme(
         columns, -np.ones((2000, 1)), np.zeros(2000), np.array([[0.0, np.inf]]), np.array([0]), None, 2000
     )
-    programme.aim(np.zeros(40), np.ones(1))
+    programme.set_objective(np.zeros(40), np.ones(1))
     assert programme.solve() is not None
     assert programme._rows < 400
     assert solve_over_simplex(np.arange(3.0), np.ones((300, 3)), np.full(300, 0.5)) is None

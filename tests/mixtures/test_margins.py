@@ -111,7 +111,7 @@ def test_rows_with_columns_may_be_added_later(seed: int) -> None:
     A, B, cost = rng.normal(size=(3, 40)), rng.normal(size=(3, 2)), rng.normal(size=40)
     later, extra = rng.normal(size=(2, 40)), rng.normal(size=(2, 2))
     programme = Programme(A, B, np.full(3, 0.5), np.array([[0.0, 1.0]] * 2), np.array([0, 1]))
-    programme.aim(cost, np.ones(2))
+    programme.set_objective(cost, np.ones(2))
     programme.solve()
     programme.add(extra, np.full(2, 0.3), later)
     found = programme.solve()

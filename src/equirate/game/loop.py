@@ -154,8 +154,8 @@ class Game:
         self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
         self.slacks = algorithm.slack.start(table, rules.count)
         self.multipliers = algorithm.multipliers.start(table, rules.count)
-        self.n = table.program.n_multipliers
-        self.record = Record(rules.count, self.n)
+        self.n_multipliers = table.program.n_multipliers
+        self.record = Record(rules.count, self.n_multipliers)
 
     def start_from(self, start: Start) -> None:
         """Continue from the parameters and multipliers of an earlier play."""
@@ -216,7 +216,7 @@ class Game:
         """Gradient of the Lagrangian (without the objective's ordinary losses) with respect to the multipliers."""
         table = self.table
         values = table.atom_values(xi, self.slacks.u, rows)
-        residual: Array = rows[: self.n] + table.atom_matrix @ values
+        residual: Array = rows[: self.n_multipliers] + table.atom_matrix @ values
         residual[table.couplings] -= table.coupling_sense * xi
         return residual
 

@@ -68,10 +68,10 @@ class _Search:
         self.sense = table.sense[table.couplings]
         free = np.flatnonzero(np.ptp(self.arguments, axis=1) > _ROUNDING)
         self.hulls = {(j, k): _frontier(*self.arguments[[j, k]]) for j in free for k in free if j != k}
-        self.n = rows.shape[1]
-        self.ones = np.append(np.ones(self.n), 0.0)[None]
-        singles = [self.merit(column) for column in np.eye(self.n)]
-        self.best: Array = np.eye(self.n)[int(np.argmin(singles))]
+        self.n_columns = rows.shape[1]
+        self.ones = np.append(np.ones(self.n_columns), 0.0)[None]
+        singles = [self.merit(column) for column in np.eye(self.n_columns)]
+        self.best: Array = np.eye(self.n_columns)[int(np.argmin(singles))]
         self.value = float(min(singles))
         self.count = 0
 

@@ -164,8 +164,8 @@ class _Branching:
         for _ in range(STARTS):
             if self.effort.over:
                 break
-            mixture = np.zeros(self.columns.n)
-            np.add.at(mixture, rng.integers(self.columns.n, size=3), rng.dirichlet(np.ones(3)))
+            mixture = np.zeros(self.columns.n_columns)
+            np.add.at(mixture, rng.integers(self.columns.n_columns, size=3), rng.dirichlet(np.ones(3)))
             self.offer(local(self.columns, mixture, 20, 1e-6))
         return self.result()
 
@@ -177,11 +177,11 @@ class _Branching:
     def tightened(self, node: _Node) -> _Node | None:
         """The node with its box tightened around mixtures better than the best known one; None if there are none."""
         columns, cutoff = self.columns, self._less(_CUTOFF)
-        columns.aim(self.room)
+        columns.minimize_within(self.room)
         columns.inside(node.box)
-        columns.below(cutoff, violation=self.room is None)
+        columns.set_cutoff(cutoff, violation=self.room is None)
         box = tighten(columns, node.box, lambda: self.effort.over)
-        columns.below(np.inf, violation=self.room is None)
+        columns.set_cutoff(np.inf, violation=self.room is None)
         self.closed = min(self.closed, cutoff)  # mixtures outside the box are no better than that
         if box is None:
             return None
@@ -205,7 +205,7 @@ class _Branching:
     def bound(self, box: Box, above: float, shrinking: bool) -> _Node | None:
         """Solve a box's programme and cut its convex atoms; None if the box has no better mixture."""
         columns = self.columns
-        columns.aim(self.room)
+        columns.minimize_within(self.room)
         columns.inside(box)
         lower, last = above, None
         for _ in range(_CUT_ROUNDS):
@@ -239,7 +239,7 @@ class _Branching:
         columns = self.columns
         D = np.array([others[ratio.bottom] for ratio in columns.ratios])
         N = np.array([others[ratio.top] for ratio in columns.ratios])
-        z = others[columns.v + 1 :]
+        z = others[columns.violation_index + 1 :]
         m = int(np.argmax(np.abs(z - N / D)))
         side = int(np.argmax((box.high - box.low)[:, m] / self.spans[:, m]))
         lo, hi = box.low[side, m], box.high[side, m]

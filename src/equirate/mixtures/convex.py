@@ -40,7 +40,7 @@ def best(columns: MixtureProgramme, start: Array, room: float | None, rounds: in
 
     Solves, cuts the atoms that are underestimated, and solves again; also tries mixtures on the way to the solution.
     """
-    columns.aim(room)
+    columns.minimize_within(room)
     mu, best, bound = start, _value(columns, start, room), -np.inf
     for _ in range(rounds):
         solved = columns.solve()

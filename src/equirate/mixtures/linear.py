@@ -82,12 +82,12 @@ class Programme:
         equal: NDArray[np.bool_] | None = None,
         deferred: int = 0,
     ) -> None:
-        self.n, self.k = columns.shape[1], others.shape[1]
+        self.n_columns, self.n_others = columns.shape[1], others.shape[1]
         self.active, self.solves = np.zeros(0, np.intp), 0
-        self.objective = np.zeros(self.n)
-        self._in = np.zeros(self.n, dtype=bool)
+        self.objective = np.zeros(self.n_columns)
+        self._in = np.zeros(self.n_columns, dtype=bool)
         self._solver = _solver()
-        self._solver.addCols(self.k, np.zeros(self.k), bounds[:, 0], bounds[:, 1], 0, _NONE, _NONE, np.zeros(0))
+        self._solver.addCols(self.n_others, np.zeros(self.n_others), *bounds.T, 0, _NONE, _NONE, np.zeros(0))
         self._solver.addRow(1.0, 1.0, 0, _NONE, np.zeros(0))
         self._scale, self._limits = np.ones(1), np.zeros(0, dtype=bool)
         self._place, self._rows = np.zeros(1, np.int32), 1  # row in the solver, or -1, of the simplex and of each row
@@ -116,7 +116,7 @@ class Programme:
         return first - 1
 
     def extend(self, columns: Array) -> None:
-        """Add columns (coefficients of the initial rows), which join at once; their cost is 0 until the next `aim`.
+        """Add columns (coefficients of the initial rows), which join at once; their cost is 0 until it is set.
 
         Rows that were added later must have no coefficients of columns.
         """
@@ -125,13 +125,13 @@ class Programme:
         self._scaled = np.concatenate([self._scaled, scaled], axis=1)
         self.objective = np.concatenate([self.objective, np.zeros(count)])
         self._in = np.concatenate([self._in, np.zeros(count, dtype=bool)])
-        self._join(np.arange(self.n, self.n + count))
-        self.n += count
+        self._join(np.arange(self.n_columns, self.n_columns + count))
+        self.n_columns += count
 
-    def aim(self, objective: Array, cost: Array) -> None:
+    def set_objective(self, objective: Array, cost: Array) -> None:
         """Set the objective."""
         self.objective = objective
-        solver, where = self._solver, np.arange(self.k + len(self.active), dtype=np.int32)
+        solver, where = self._solver, np.arange(self.n_others + len(self.active), dtype=np.int32)
         solver.changeColsCost(len(where), where, np.concatenate([cost, objective[self.active]]))
 
     def bound(self, other: int, lower: float, upper: float) -> None:
@@ -159,16 +159,16 @@ class Programme:
                 if self._join(self._helpful(gain)):
                     continue
                 x = np.array(solution.col_value)
-                weights = np.zeros(self.n)
-                weights[self.active] = distribution(x[self.k :])
+                weights = np.zeros(self.n_columns)
+                weights[self.active] = distribution(x[self.n_others :])
                 value = float(self._solver.getInfo().objective_function_value)
-                return Solved(weights, x[: self.k], value, duals[1:] / self._scale[1:])
+                return Solved(weights, x[: self.n_others], value, duals[1:] / self._scale[1:])
             if status != highspy.HighsModelStatus.kInfeasible or not self._join(self._missing()):
                 return None
 
     def _run(self) -> Any:
         self.solves += 1
-        steps = _STEPS * (self._rows + self.k + len(self.active))
+        steps = _STEPS * (self._rows + self.n_others + len(self.active))
         self._solver.setOptionValue("simplex_iteration_limit", steps)
         self._solver.run()
         status = self._solver.getModelStatus()
@@ -182,7 +182,7 @@ class Programme:
     def _helpful(self, gain: Array) -> NDArray[np.intp]:
         """Columns with the most negative reduced costs."""
         gain = np.where(self._in, 0.0, gain)
-        first = np.argpartition(gain, _BATCH)[:_BATCH] if self.n > _BATCH else np.arange(self.n)
+        first = np.argpartition(gain, _BATCH)[:_BATCH] if self.n_columns > _BATCH else np.arange(self.n_columns)
         return first[gain[first] < -FEASIBLE]
 
     def _missing(self) -> NDArray[np.intp]:
@@ -228,9 +228,9 @@ class Programme:
         out = np.flatnonzero(self._place[1 : 1 + self._deferred] < 0)
         if not len(out):
             return False
-        support = np.flatnonzero(x[self.k :])
-        mixed = self._scaled[:, self.active[support]] @ x[self.k :][support]
-        over = self._others[out] @ x[: self.k] + mixed[out] - self._upper[out]
+        support = np.flatnonzero(x[self.n_others :])
+        mixed = self._scaled[:, self.active[support]] @ x[self.n_others :][support]
+        over = self._others[out] @ x[: self.n_others] + mixed[out] - self._upper[out]
         order = np.argsort(-over, kind="stable")[:_BATCH]
         chosen = out[order[over[order] > FEASIBLE]]
         if not len(chosen):
@@ -291,7 +291,7 @@ def solve_over_simplex(
     if active is None:
         active = np.union1d(np.argmin(objective), np.argmin(columns, axis=1))
     programme = Programme(columns, nothing, limits, np.zeros((0, 2)), active, deferred=len(limits))
-    programme.aim(objective, np.zeros(0))
+    programme.set_objective(objective, np.zeros(0))
     return programme.solve()
 
 

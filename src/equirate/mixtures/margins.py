@@ -83,7 +83,7 @@ class MarginProgramme(MixtureProgramme):
         rows[table.constraints] += margins.fixed[:, None]
         super().__init__(table, rows, cuts, start)
         for mu in (start, *margins.near):
-            self._cut(mu, np.arange(self.j))
+            self._cut(mu, np.arange(self.n_constraints))
 
     def judge(self, mu: Array) -> tuple[float, float]:
         """Objective, and largest violation with the margins (at least 0)."""
@@ -99,8 +99,8 @@ class MarginProgramme(MixtureProgramme):
             if solved is None:
                 break
             mu, others, _ = solved
-            without = violations_at(self.table, self.rows @ mu, others[self.s : self.v])
-            missing = without + self.margins.factor * self.margins.errors(mu) - others[self.v]
+            without = violations_at(self.table, self.rows @ mu, others[self.n_slacks : self.violation_index])
+            missing = without + self.margins.factor * self.margins.errors(mu) - others[self.violation_index]
             if not self._cut(mu, np.flatnonzero(missing > EXACT / 2)):
                 break
             solved = super().solve()
@@ -117,7 +117,7 @@ class MarginProgramme(MixtureProgramme):
         of = margins.of[chosen]
         columns = self.rows[1 + chosen] + margins.factor[chosen, None] * slopes[of] / errors[of, None]
         padded = np.zeros((len(chosen), len(self.cost)))
-        padded[:, self.s : self.v] = self.table.atom_weights[1 + chosen]
-        padded[:, self.v] = -1.0
+        padded[:, self.n_slacks : self.violation_index] = self.table.atom_weights[1 + chosen]
+        padded[:, self.violation_index] = -1.0
         self.programme.add(padded, np.zeros(len(chosen)), columns)
         return True

@@ -82,7 +82,7 @@ def polish_weights(
 
 def _convex(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Weights:
     violation, least = 0.0, 0.0
-    if columns.j and columns.judge(start)[1] > 0:
+    if columns.n_constraints and columns.judge(start)[1] > 0:
         first = convex.best(columns, start, None, rounds, tolerance)
         start, violation, least = first.weights, first.value, max(first.bound, 0.0)
     best = convex.best(columns, start, violation, rounds, tolerance)

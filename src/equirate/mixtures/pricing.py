@@ -30,18 +30,18 @@ def local_prices(programme: MixtureProgramme, mu: Array) -> list[Array]:
     programme.near(mu, _TRUSTED)
     violation, prices = programme.judge(mu)[1], []
     if violation > BROKEN:
-        programme.aim(None)
+        programme.minimize_within(None)
         prices += _prices(programme, 0.0)
-    programme.aim(violation)
+    programme.minimize_within(violation)
     of_objective = _prices(programme, 1.0)
     if not of_objective:  # a denominator below its floor, where no linearisation keeps the constraints
-        programme.aim_at_merit(PENALTY)
+        programme.minimize_merit(PENALTY)
         of_objective = _prices(programme, 1.0)
     return prices + of_objective
 
 
 def _prices(programme: MixtureProgramme, weight: float) -> list[Array]:
-    """Duals of the programme as it is aimed, after ``weight`` for the objective; none where it has no solution."""
+    """Duals of the programme as it stands, after ``weight`` for the objective; none where it has no solution."""
     for _ in range(8):
         solved = programme.solve()
         if solved is None:

@@ -82,13 +82,13 @@ class MixtureProgramme:
 
     def __init__(self, table: Table, rows: Array, cuts: list[Cut], start: Array) -> None:
         self.table, self.rows, self.cuts = table, rows, cuts
-        self.n, self.s, self.a = rows.shape[1], table.n_slacks, len(table.program.atoms)
-        self.j = table.program.n_constraints
+        self.n_columns, self.n_slacks, self.n_atoms = rows.shape[1], table.n_slacks, len(table.program.atoms)
+        self.n_constraints = table.program.n_constraints
         self.convex = [group for group in table.groups if group.form.respond is not None]
         self.ratios = self._ratios()
-        self.v = self.s + self.a
-        self.cost = np.zeros(self.v + 1 + len(self.ratios))
-        self.cost[self.s : self.v] = table.atom_weights[0]
+        self.violation_index = self.n_slacks + self.n_atoms
+        self.cost = np.zeros(self.violation_index + 1 + len(self.ratios))
+        self.cost[self.n_slacks : self.violation_index] = table.atom_weights[0]
         if not cuts:
             for share in _SHARES:
                 self.cut_at(table.lo + share * (table.hi - table.lo))
@@ -102,9 +102,9 @@ class MixtureProgramme:
         """Add columns, given by their signed rows."""
         self.rows = np.concatenate([self.rows, rows], axis=1)
         columns = np.zeros((self._first_envelope + 4 * len(self.ratios), rows.shape[1]))
-        columns[: self.j + self.s] = rows[1:]
+        columns[: self.n_constraints + self.n_slacks] = rows[1:]
         self.programme.extend(columns)
-        self.n += rows.shape[1]
+        self.n_columns += rows.shape[1]
         self.ratios = [
             replace(ratio, numerator=self._argument(ratio.top), denominator=self._argument(ratio.bottom))
             for ratio in self.ratios
@@ -112,7 +112,7 @@ class MixtureProgramme:
 
     def _argument(self, slack: int) -> Array:
         """Value of a slack for every column."""
-        row = 1 + self.j + slack
+        row = 1 + self.n_constraints + slack
         return np.asarray(self.table.sense[row] * self.rows[row])
 
     # -- values at a mixture ---------------------------------------------------------------------
@@ -132,39 +132,39 @@ class MixtureProgramme:
 
     # -- objectives ------------------------------------------------------------------------------
 
-    def aim(self, room: float | None) -> None:
+    def minimize_within(self, room: float | None) -> None:
         """Minimise the objective with a violation of at most ``room``; if that is None, minimise the violation."""
         if room is None:
-            self.programme.aim(np.zeros(self.n), np.eye(1, len(self.cost), self.v)[0])
-            self.programme.bound(self.v, 0.0, np.inf)
+            self.programme.set_objective(np.zeros(self.n_columns), np.eye(1, len(self.cost), self.violation_index)[0])
+            self.programme.bound(self.violation_index, 0.0, np.inf)
         else:
-            self.programme.aim(self.rows[0], self.cost)
-            self.programme.bound(self.v, 0.0, room + FEASIBLE)
+            self.programme.set_objective(self.rows[0], self.cost)
+            self.programme.bound(self.violation_index, 0.0, room + FEASIBLE)
 
-    def aim_at(self, objective: Array, room: float) -> None:
-        """Minimise another function of the columns, with a violation of at most ``room``."""
-        self.programme.aim(objective, np.zeros_like(self.cost))
-        self.programme.bound(self.v, 0.0, room + FEASIBLE)
+    def minimize_function(self, objective: Array, room: float) -> None:
+        """Minimise a function of the columns, given by its value at each, with a violation of at most ``room``."""
+        self.programme.set_objective(objective, np.zeros_like(self.cost))
+        self.programme.bound(self.violation_index, 0.0, room + FEASIBLE)
 
-    def aim_at_other(self, other: int, sign: float) -> None:
+    def optimize_variable(self, other: int, sign: float) -> None:
         """Minimise (``sign`` 1) or maximise (-1) one of the other variables; the bounds stay as they are."""
-        self.programme.aim(np.zeros(self.n), sign * np.eye(1, len(self.cost), other)[0])
+        self.programme.set_objective(np.zeros(self.n_columns), sign * np.eye(1, len(self.cost), other)[0])
 
-    def below(self, cutoff: float, violation: bool) -> None:
+    def set_cutoff(self, cutoff: float, violation: bool) -> None:
         """Exclude mixtures whose violation, or else whose objective, is above ``cutoff``."""
         if violation:
-            self.programme.bound(self.v, 0.0, cutoff)
+            self.programme.bound(self.violation_index, 0.0, cutoff)
             return
         if self._cutoff is None:
             self._cutoff = self.programme.add(self.cost[None], np.array([np.inf]), self.rows[:1])
         self.programme.limit(self._cutoff, cutoff)
 
-    def aim_at_merit(self, penalty: float) -> None:
+    def minimize_merit(self, penalty: float) -> None:
         """Minimise objective plus ``penalty`` times violation."""
         cost = self.cost.copy()
-        cost[self.v] = penalty
-        self.programme.aim(self.rows[0], cost)
-        self.programme.bound(self.v, 0.0, np.inf)
+        cost[self.violation_index] = penalty
+        self.programme.set_objective(self.rows[0], cost)
+        self.programme.bound(self.violation_index, 0.0, np.inf)
 
     # -- convex atoms: cuts ----------------------------------------------------------------------
 
@@ -181,11 +181,11 @@ class MixtureProgramme:
             for k, atom in enumerate(group.atoms):
                 if not (np.isfinite(values[k]) and np.isfinite(slopes[:, k]).all()):
                     continue
-                row = np.zeros(self.s + self.a)
+                row = np.zeros(self.n_slacks + self.n_atoms)
                 row[group.slacks[:, k]] = slopes[:, k]
-                row[self.s + atom] = -1.0
+                row[self.n_slacks + atom] = -1.0
                 limit = float(slopes[:, k] @ points[:, k, 0] - values[k])
-                if others is None or row @ others[: self.v] > limit + _SAME * np.abs(row).max():
+                if others is None or row @ others[: self.violation_index] > limit + _SAME * np.abs(row).max():
                     self.cuts.append(Cut(row, limit))
         return len(self.cuts) - before
 
@@ -193,7 +193,7 @@ class MixtureProgramme:
         """Cut at the programme's solution and at mixtures; whether cuts were added."""
         if not self.convex:
             return False
-        arguments = np.clip(others[: self.s], self.table.lo, self.table.hi)
+        arguments = np.clip(others[: self.n_slacks], self.table.lo, self.table.hi)
         return bool(sum(self.cut_at(xi, others) for xi in (arguments, *(self.at(mu)[0] for mu in mixtures))))
 
     def solve(self) -> tuple[Array, Array, float] | None:
@@ -202,7 +202,7 @@ class MixtureProgramme:
         solved = self.programme.solve()
         if solved is None:
             return None
-        self.prices = -solved.duals[: self.j + self.s]
+        self.prices = -solved.duals[: self.n_constraints + self.n_slacks]
         return solved.weights, solved.others, solved.value
 
     def _add_cuts(self) -> None:
@@ -211,7 +211,7 @@ class MixtureProgramme:
         if not fresh:
             return
         padded = np.zeros((len(fresh), len(self.cost)))
-        padded[:, : self.v] = [cut.slopes for cut in fresh]
+        padded[:, : self.violation_index] = [cut.slopes for cut in fresh]
         self.programme.add(padded, np.array([cut.limit for cut in fresh]))
         self._known = len(self.cuts)
 
@@ -228,7 +228,7 @@ class MixtureProgramme:
                 self._link(row, m, top=sign / d0, bottom=-sign * value / d0, value=0.0, limit=-sign * value)
                 row += 1
             self.programme.bound(ratio.bottom, denominator - width * d0, denominator + width * d0)
-            self.programme.bound(self.v + 1 + m, -np.inf, np.inf)
+            self.programme.bound(self.violation_index + 1 + m, -np.inf, np.inf)
             for k in range(4):
                 self.programme.limit(self._first_envelope + 4 * m + k, np.inf)
 
@@ -241,26 +241,26 @@ class MixtureProgramme:
                 row += 1
             (d_lo, z_lo), (d_hi, z_hi) = box.low[:, m].tolist(), box.high[:, m].tolist()
             programme.bound(ratio.bottom, d_lo, d_hi)
-            programme.bound(self.v + 1 + m, z_lo, z_hi)
+            programme.bound(self.violation_index + 1 + m, z_lo, z_hi)
             # N >= z' D + z d' - z' d' at the corners (lo, lo), (hi, hi); N <= the same at (lo, hi), (hi, lo).
             corners = ((-1.0, z_lo, d_lo), (-1.0, z_hi, d_hi), (1.0, z_lo, d_hi), (1.0, z_hi, d_lo))
             for k, (side, z, d) in enumerate(corners):
                 row_of = self._first_envelope + 4 * m + k
                 programme.set(row_of, ratio.top, side)
                 programme.set(row_of, ratio.bottom, -side * z)
-                programme.set(row_of, self.v + 1 + m, -side * d)
+                programme.set(row_of, self.violation_index + 1 + m, -side * d)
                 programme.limit(row_of, -side * z * d)
 
     def _link(self, row: int, m: int, top: float, bottom: float, value: float, limit: float) -> None:
         ratio = self.ratios[m]
         self.programme.set(row, ratio.top, top)
         self.programme.set(row, ratio.bottom, bottom)
-        self.programme.set(row, self.v + 1 + m, value)
+        self.programme.set(row, self.violation_index + 1 + m, value)
         self.programme.limit(row, limit)
 
     def _ratios(self) -> list[Ratio]:
         """Ratios of the problem; +N / D and -N / D share one."""
-        table, first = self.table, 1 + self.j
+        table, first = self.table, 1 + self.n_constraints
         ratios: list[Ratio] = []
         for group in table.groups:
             if group.form.respond is not None:
@@ -283,23 +283,23 @@ class MixtureProgramme:
     def _programme(self, start: Array) -> Programme:
         table, count = self.table, len(self.cost)
         links = sum(len(ratio.atoms) for ratio in self.ratios)
-        self._first_link = self.j + self.s
+        self._first_link = self.n_constraints + self.n_slacks
         self._first_envelope = self._first_link + links
         others = np.zeros((self._first_envelope + 4 * len(self.ratios), count))
-        others[: self.j + self.s, self.s : self.v] = table.atom_weights[1:]
-        others[self.j : self.j + self.s, : self.s] = -np.diag(table.sense[table.couplings])
-        others[: self.j, self.v] = -1.0
+        others[: self._first_link, self.n_slacks : self.violation_index] = table.atom_weights[1:]
+        others[self.n_constraints : self._first_link, : self.n_slacks] = -np.diag(table.sense[table.couplings])
+        others[: self.n_constraints, self.violation_index] = -1.0
         equal = np.zeros(len(others), dtype=bool)
         row = self._first_link
         for ratio in self.ratios:
-            equal[[self.j + ratio.top, self.j + ratio.bottom]] = True
+            equal[[self.n_constraints + ratio.top, self.n_constraints + ratio.bottom]] = True
             for atom, _ in ratio.atoms:
-                others[row, self.s + atom] = -1.0
+                others[row, self.n_slacks + atom] = -1.0
                 row += 1
-        columns = np.zeros((len(others), self.n))
-        columns[: self.j + self.s] = self.rows[1:]
+        columns = np.zeros((len(others), self.n_columns))
+        columns[: self.n_constraints + self.n_slacks] = self.rows[1:]
         limits = np.zeros(len(others))
-        return Programme(columns, others, limits, self._bounds(), self._begin_with(start), equal, self.j)
+        return Programme(columns, others, limits, self._bounds(), self._begin_with(start), equal, self.n_constraints)
 
     def _begin_with(self, start: Array) -> NDArray[np.intp]:
         """Columns of the start, the best in every row, and the best in some random combinations of rows."""
@@ -317,8 +317,8 @@ class MixtureProgramme:
             least = table.atom_values(np.where(falling, table.hi, table.lo)[:, None])[:, 0]
         for group in self.convex:
             known = group.atoms[np.isfinite(least[group.atoms])]
-            bounds[self.s + known, 0] = least[known]
-        bounds[self.v] = 0.0, np.inf
+            bounds[self.n_slacks + known, 0] = least[known]
+        bounds[self.violation_index] = 0.0, np.inf
         return bounds
 
 

@@ -41,7 +41,7 @@ def local(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float
 def descend(columns: MixtureProgramme, mu: Array, penalty: float, rounds: int, tolerance: float) -> Array:
     """Successive linear programmes from ``mu`` in a trust region of the denominators."""
     merit, width = columns.merit(mu, penalty), 0.3
-    columns.aim_at_merit(penalty)
+    columns.minimize_merit(penalty)
     for _ in range(rounds):
         columns.near(mu, width)
         solved = columns.solve()
@@ -81,7 +81,7 @@ def least_ratio(
     r, bound = _value_of(ratio, mu), -np.inf
     value = sign * r if columns.judge(mu)[1] <= room + tolerance else np.inf
     for _ in range(rounds):
-        columns.aim_at(sign * (ratio.numerator - r * ratio.denominator), room)
+        columns.minimize_function(sign * (ratio.numerator - r * ratio.denominator), room)
         solved = columns.solve()
         if solved is None:
             break

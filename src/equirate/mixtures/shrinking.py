@@ -112,7 +112,7 @@ def _smallest_violation(V: Array) -> float:
     others, n = -np.ones((len(V), 1)), V.shape[1]
     bounds, active = np.array([[0.0, np.inf]]), np.unique(np.argmin(V, axis=1))
     programme = Programme(V, others, np.zeros(len(V)), bounds, active, deferred=len(V))
-    programme.aim(np.zeros(n), np.ones(1))
+    programme.set_objective(np.zeros(n), np.ones(1))
     solved = programme.solve()
     if solved is None:
         raise RuntimeError("the smallest violation of a mixture was not found: the programme over columns failed")

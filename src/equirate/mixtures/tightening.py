@@ -41,7 +41,7 @@ def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Bo
     Box or None
         None if the programme has no solution.
     """
-    others = np.array([[ratio.bottom for ratio in columns.ratios], columns.v + 1 + np.arange(len(columns.ratios))])
+    others = np.array([[ratio.bottom, columns.violation_index + 1 + m] for m, ratio in enumerate(columns.ratios)]).T
     low, high = box.low.copy(), box.high.copy()
     near = _NEAR * (high - low) + _ROUNDING
     reached_low, reached_high = np.zeros(low.shape, dtype=bool), np.zeros(low.shape, dtype=bool)
@@ -50,7 +50,7 @@ def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Bo
         for sign, ends, reached in ((1.0, low, reached_low), (-1.0, high, reached_high)):
             if reached[side, m] or over():
                 continue
-            columns.aim_at_other(other, sign)
+            columns.optimize_variable(other, sign)
             solved = columns.solve()
             if solved is None:
                 return None
