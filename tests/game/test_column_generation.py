@@ -484,7 +484,7 @@ def test_of_many_rows_some_are_asked_what_is_kept(stop_at, monkeypatch):
         if stop_at is not None:
             pairs[0][0].interrupted = True
 
-    monkeypatch.setattr(linear_engine, "ASKED", 1000)
+    monkeypatch.setattr(linear_engine, "DECISION_ROWS", 1000)
     monkeypatch.setattr(LinearEngine, "run", watched)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)

@@ -167,7 +167,7 @@ def test_thresholds_are_added_while_constraints_are_broken_by_more_than_the_tole
     engine = LinearEngine.of(sample, table.cells, None, 1, Linear(standardise=True), tolerance)
     view = engine.view([0], thresholds=False)
     generation = engine.begin(view, table)
-    generation.learn(())
+    generation.add_answers(())
     generation.mixture = replace(generation.mixture, violation=5e-4)
     monkeypatch.setattr(engine, "run", lambda *_: None)
     engine.run_until_met(generation, view)

@@ -202,7 +202,7 @@ class Generation:
             chosen.append((f, int(np.argmin(own @ family.sums))))
         self.add(chosen)
 
-    def learn(self, families: Sequence[Family], settled: bool = True) -> None:
+    def add_answers(self, families: Sequence[Family], settled: bool = True) -> None:
         """Add the answers, and mix again; ``settled`` says whether the oracle could not improve them further."""
         if self.exact and self.training is None and self.mixture is not None:
             self._prove(families)
@@ -352,13 +352,13 @@ def generate(
     """
     used = 0
     for generation in generations:
-        generation.learn(())
+        generation.add_answers(())
     with keeping_columns(generations):
         while used < passes and not all(generation.done for generation in generations):
             active = [generation for generation in generations if not generation.done]
             asked = [(generation, generation.ask()) for generation in active]
             for generation, (families, settled) in zip(active, answer(asked), strict=True):
-                generation.learn(families, settled)
+                generation.add_answers(families, settled)
             used += 1
             if watch is not None and watch(generations) is True:
                 break

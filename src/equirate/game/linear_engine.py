@@ -39,7 +39,7 @@ Watch = Callable[[Sequence[Generation]], Any]
 
 DENSE = 16_000_000
 """Sparse features with up to this many values are made dense and get second moments: fewer passes, the same result."""
-ASKED = 50_000
+DECISION_ROWS = 50_000
 """Approximate number of rows for the decision with held-out rows; all rows if there are fewer.
 
 The answer is yes or no. A quarter of this many rows shows differences of a few thousandths in a rate; smaller ones
@@ -188,7 +188,7 @@ class LinearEngine:
         spaced = [place for place in before.places if place[0] < 2]
         generation.begin(before.families, labels, [*spaced, *kept])
         if before.interrupted:  # nothing more is generated: mix the columns so far
-            generation.learn(())
+            generation.add_answers(())
             generation.interrupted = True
         return generation
 
@@ -236,18 +236,18 @@ class LinearEngine:
             self.run([(generation, view)], passes, watch)
             return generation, view
         self.choose_ridge(self.factors(everything))
-        asked = self._thinned()
-        trained = asked.view([0], totals=table.cells.totals, thresholds=False)
-        first = asked.begin(trained, table, start)
-        asked.run([(first, trained)], passes, watch)
-        self.rounds, larger = asked.rounds, False
+        sampled = self._thinned()
+        trained = sampled.view([0], totals=table.cells.totals, thresholds=False)
+        first = sampled.begin(trained, table, start)
+        sampled.run([(first, trained)], passes, watch)
+        self.rounds, larger = sampled.rounds, False
         if self.setting.intercept and not first.interrupted:
             with keeping_columns([first]), complete():
-                larger = asked.larger_set_is_better(first, trained, passes)
+                larger = sampled.larger_set_is_better(first, trained, passes)
         if first.interrupted:
             view = self.view(everything, thresholds=False)
-            return self._interrupted(asked, first, trained, view), view
-        del asked, first, trained  # before the passes over all rows
+            return self._interrupted(sampled, first, trained, view), view
+        del sampled, first, trained  # before the passes over all rows
         view = self.view(everything, thresholds=larger)
         generation = self.run_until_met(self.begin(view, table, start), view, passes, watch)
         if larger and not generation.interrupted:
@@ -285,22 +285,22 @@ class LinearEngine:
 
     def _thinned(self) -> LinearEngine:
         """An engine for a sample of the rows, with the same ridge; this engine if there are few rows."""
-        rows = self.rows.thinned(ASKED, regress=True)
+        rows = self.rows.thinned(DECISION_ROWS, regress=True)
         if rows is self.rows:
             return self
         engine = LinearEngine(rows, self.parts, self.setting, self.tolerance)
         engine.penalty = self.penalty
         return engine
 
-    def _interrupted(self, asked: LinearEngine, first: Generation, trained: View, view: View) -> Generation:
+    def _interrupted(self, sampled: LinearEngine, first: Generation, trained: View, view: View) -> Generation:
         """A generation for all rows with the directions of an interrupted one."""
-        if asked is self:
+        if sampled is self:
             view.directions = list(trained.directions)
             return self.go_on(first, view)
         W = np.stack([direction.weights for direction in trained.directions[1:]], axis=1)
         view.directions += self._score(W, view.thresholds)
         generation = self.begin(view, first.table)
-        generation.learn(())
+        generation.add_answers(())
         generation.interrupted = True
         return generation
 
