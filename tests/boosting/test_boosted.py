@@ -398,7 +398,7 @@ def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> No
         clf.output = again.output = output
         np.testing.assert_array_equal(again.predict(X), clf.predict(X))
     training, _ = clf._training(peers(), Given(X, Y, PEOPLE))
-    everything = training.play()[0].members().map(training.prepared.serve)
+    everything = training.solve_on_training()[0].members().map(training.prepared.serve)
     rules, fits = everything.parts
     assert len(rules) > 2  # more than the constant classifiers
     assert len(fits.fitted) > 0

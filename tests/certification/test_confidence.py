@@ -257,16 +257,16 @@ def test_every_margin_of_a_test_part_is_wider_by_that(monkeypatch) -> None:
 
     monkeypatch.setattr(holdout, "run_sequence", recorded)
     training = held_out_training()
-    hold_out(training, training.play()[1], "exact")
+    hold_out(training, training.solve_on_training()[1], "exact")
     [(excess, values)] = kept
     assert (values <= 2e-3 - excess).all()
 
 
 def test_only_candidates_that_depend_on_the_rows_of_the_test_are_corrected_for_several_constraints() -> None:
     training = held_out_training()
-    chooser = training.play()[1]
-    assert hold_out(training, chooser, "approximate").constraint_test.correction is None
-    assert cross_fit(training, chooser, 0.0).constraint_test.correction == "holm"
+    solution = training.solve_on_training()[1]
+    assert hold_out(training, solution, "approximate").constraint_test.correction is None
+    assert cross_fit(training, solution, 0.0).constraint_test.correction == "holm"
 
 
 # -- the standard errors of mixtures -------------------------------------------------------------
@@ -278,11 +278,11 @@ def parts_of(constraint) -> tuple[ConstraintTest, FoldMixtures, np.ndarray]:
     problem = eq.Problem(ERROR, [constraint])
     sample = Sample.of(X, Y, PEOPLE)
     training = Training.of(settings, problem, sample, problem_cells(problem, sample.examples), 0)
-    _, chooser = training.play()
+    _, solution = training.solve_on_training()
     trial = constraint_test_of(training, "approximate")
     rows = np.arange(N)
     where = {"inside": rows, "test": rows, "size": N, "over_normal": np.zeros(len(trial.parts))}
-    part = FoldMixtures(trial, chooser, **where)
+    part = FoldMixtures(trial, solution, **where)
     mu = np.random.default_rng(1).dirichlet(np.full(len(part.members), 0.3))
     return trial, part, mu
 

@@ -97,7 +97,7 @@ def test_rows_of_the_test_are_neither_trained_on_nor_seen_by_the_multipliers():
     other = training.sample.X.copy()
     other[training.parts.test] = -5 * other[training.parts.test]
     changed = replace(training, sample=replace(training.sample, X=other))
-    one, two = (each.solve(each.parts.train).columns.rates for each in (training, changed))
+    one, two = (each.solve_on_rows(each.parts.train).columns.rates for each in (training, changed))
     np.testing.assert_array_equal(one, two)
 
 

@@ -33,13 +33,13 @@ K = 5
 """Number of folds."""
 
 
-def cross_fit(training: Training, chooser: Solution, seconds: float) -> MethodResult:
+def cross_fit(training: Training, solution: Solution, seconds: float) -> MethodResult:
     """Train without each fold, and test mixtures of the folds in a fixed sequence.
 
-    ``chooser`` is the plain solution, judged where its mixture was chosen; ``seconds`` is how long it took.
+    ``solution`` is the plain solution, judged where its mixture was chosen; ``seconds`` is how long it took.
     """
     constraint_test = constraint_test_of(training, "approximate", "holm")
-    plain, rows, of = chooser.polish(), np.arange(len(training.sample)), _folds(training)
+    plain, rows, of = solution.polish(), np.arange(len(training.sample)), _folds(training)
     if of is None:
         return too_few(constraint_test, plain)
     some_rows, size = thinned(constraint_test, rows, plain), constraint_test.count(rows)
@@ -48,7 +48,7 @@ def cross_fit(training: Training, chooser: Solution, seconds: float) -> MethodRe
         TIGHT * constraint_test.reach(*some_rows, size),
     )
     on_all = training.settings.may_mix_on_training_rows(constraint_test.count(rows[len(rows) // K :]), training.width)
-    if training.linear:
+    if training.fits_parts_together:
         solutions = _linear_folds(training, of, on_all, tight)
     else:
         solutions = _other_folds(training, of, on_all, tight, seconds)
@@ -147,7 +147,7 @@ def _other_folds(
             print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
         held_out = np.flatnonzero(of == (k + 1) % K)
         train = np.flatnonzero((of != k) & (on_all | (of != (k + 1) % K)))
-        one = training.solve(train, [-feasible_margins(training.problem, tight)], held_out=held_out)
+        one = training.solve_on_rows(train, [-feasible_margins(training.problem, tight)], held_out=held_out)
         if not on_all:
             one = one.on_sample(training.sample.take(held_out), training.cells.only(held_out))
         solutions.append(one)

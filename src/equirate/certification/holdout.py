@@ -51,25 +51,25 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
         ) from None
 
 
-def hold_out(training: Training, chooser: Solution, method: str) -> MethodResult:
+def hold_out(training: Training, solution: Solution, method: str) -> MethodResult:
     """Run the fixed sequence on the test rows; where rows repeat, with the decisions that are served."""
-    test, constraint_test, plain = training.parts.test, constraint_test_of(training, method), chooser.polish()
+    test, constraint_test, plain = training.parts.test, constraint_test_of(training, method), solution.polish()
     if test is None:
         return too_few(constraint_test, plain)
     rows, inside = (np.arange(len(training.sample))[part] for part in (test, training.parts.choose))
     some_rows, size = thinned(constraint_test, inside, plain), constraint_test.count(rows)
     over_normal = constraint_test.excess_over_normal(*some_rows, size)
     excess = np.zeros_like(over_normal)
-    if training.linear:
+    if training.fits_parts_together:
         tight = feasible_margins(training.problem, TIGHT * (constraint_test.reach(*some_rows, size) + over_normal))
         if not training.mixes_on_held_out:
             excess = excess_on_unseen_rows(training)
-        chooser = training.play([np.zeros(len(tight)), -tight])[1]
+        solution = training.solve_on_training([np.zeros(len(tight)), -tight])[1]
     where: dict[str, Any] = {"inside": inside, "test": rows, "size": size, "over_normal": over_normal}
     if training.draws is None:
-        part = FoldMixtures(constraint_test, chooser, **where)
+        part = FoldMixtures(constraint_test, solution, **where)
     else:
-        part = ServedMixtures(constraint_test, chooser, draws=training.draws, judged=training.judged_rows, **where)
+        part = ServedMixtures(constraint_test, solution, draws=training.draws, judged=training.judged_rows, **where)
     return run_sequence(constraint_test, [part], excess)
 
 

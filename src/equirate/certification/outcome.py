@@ -38,38 +38,38 @@ ONE_ALONE = (
 )
 
 
-def outcome_of_fit(training: Training, chooser: Solution, seconds: float) -> Outcome:
+def outcome_of_fit(training: Training, solution: Solution, seconds: float) -> Outcome:
     """The outcome of a fit: with a confidence level what passed the test, or the plain one that says why not.
 
     ``seconds`` is how long the plain solution took.
     """
     if training.settings.confidence is None:
-        return choose(training, chooser)
-    if not chooser.interrupted:
+        return choose(training, solution)
+    if not solution.interrupted:
         try:
             with complete():
-                return _tested(training, chooser, seconds)
+                return _tested(training, solution, seconds)
         except KeyboardInterrupt:
             if not may_end_early():
                 raise
-    plain = choose(training, chooser)
+    plain = choose(training, solution)
     statuses = {name: replace(_without(one, INTERRUPTED), interrupted=True) for name, one in plain.statuses.items()}
     return replace(plain, statuses=statuses)
 
 
-def _tested(training: Training, chooser: Solution, seconds: float) -> Outcome:
+def _tested(training: Training, solution: Solution, seconds: float) -> Outcome:
     method = training.settings.confidence_method
     held_out = method in ("holdout", SPLIT)
     test_method = "exact" if method == "holdout" else "approximate"
-    result = hold_out(training, chooser, test_method) if held_out else cross_fit(training, chooser, seconds)
+    result = hold_out(training, solution, test_method) if held_out else cross_fit(training, solution, seconds)
     certification, evaluation = certify_result(training, result)
     passed = result.passed
     if passed is None:
-        plain, advice = choose(training, chooser), UNCERTIFIED.format(reasons="; ".join(certification.reasons))
+        plain, advice = choose(training, solution), UNCERTIFIED.format(reasons="; ".join(certification.reasons))
         statuses = {name: _without(status, advice, certification.sentence) for name, status in plain.statuses.items()}
         return replace(plain, statuses=statuses, certification=certification)
-    outcome = outcome_of(training, chooser, passed.mixture)
-    outputs = {**outcome.outputs, "plain": replace(chooser.polish(), problem=training.problem, notes={})}
+    outcome = outcome_of(training, solution, passed.mixture)
+    outputs = {**outcome.outputs, "plain": replace(solution.polish(), problem=training.problem, notes={})}
     tested = "stochastic" if passed.salt is None else "served"
     if passed.salt is not None:
         outputs["served"] = outcome.outputs["stochastic"]

@@ -122,7 +122,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
             Evaluation.of(problem, part.sample.examples, part.decided(point.classifier, point.salt), cells=part.cells)
             for point in points
         )
-        for name, part in training.held().items()
+        for name, part in training.evaluation_parts().items()
     }
     if test is not None:
         columns = test.examples.columns

@@ -23,7 +23,7 @@ from ..selection.choice import FittedOutput, Outcome
 from ..selection.group_notes import costly, left_out, with_notes
 from ..training.draws import COPIES, are_copies
 from ..training.merged_rows import merged
-from ..training.training import HeldPart, Training
+from ..training.training import EvaluationPart, Training
 
 TRAINED_ELSEWHERE = (
     "classifiers of the model are used as they were given: what is said of them, and certified, holds only if they "
@@ -36,7 +36,7 @@ def fit_outputs(
     training: Training,
     original: Problem,
     *,
-    parts: Mapping[str, HeldPart] | None = None,
+    parts: Mapping[str, EvaluationPart] | None = None,
     serve: Callable[[Classifier], Classifier] | None = None,
     start: Start | None = None,
 ) -> None:
@@ -47,10 +47,10 @@ def fit_outputs(
     """
     began = time.monotonic()
     played = merged(training)
-    solution, chooser = played.play(start=start)
-    outcome = outcome_of_fit(played, chooser, time.monotonic() - began)
+    solution, judged_solution = played.solve_on_training(start=start)
+    outcome = outcome_of_fit(played, judged_solution, time.monotonic() - began)
     uncovered = left_out(original, training.sample.examples)
-    outcome = with_notes(outcome, uncovered, (*costly(original, chooser), *_assumed(training)))
+    outcome = with_notes(outcome, uncovered, (*costly(original, judged_solution), *_assumed(training)))
     estimator.uncovered_ = uncovered
     estimator.problem_ = training.problem
     estimator.margin_ = 0.0 if outcome.certification is None else outcome.certification.margin
@@ -60,7 +60,7 @@ def fit_outputs(
     estimator.repeats_ = training.draws is not None
     estimator.salt_ = outcome.salt or int(stream("salt", estimator.seed_).integers(2**63))
     estimator.end_ = _end_of(solution, outcome) if training.settings.resolved_model.capabilities.warm_starts else None
-    parts, serve = parts or training.held(), serve or training.served
+    parts, serve = parts or training.evaluation_parts(), serve or training.served
     estimator.outputs_ = {
         name: FittedOutput(serve(classifier), outcome.statuses.get(name), _achieved(training, parts, classifier, salt))
         for name, classifier in outcome.outputs.items()
@@ -70,7 +70,7 @@ def fit_outputs(
 
 
 def _achieved(
-    training: Training, parts: Mapping[str, HeldPart], classifier: Classifier, salt: int | None
+    training: Training, parts: Mapping[str, EvaluationPart], classifier: Classifier, salt: int | None
 ) -> dict[str, Evaluation]:
     """What a classifier achieves on each part."""
     return {

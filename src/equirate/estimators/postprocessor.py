@@ -42,7 +42,7 @@ from ..storage.saving import plain_postprocessor, read_postprocessor
 from ..training.draws import rows_repeat
 from ..training.out_of_fold import Scored, as_given, name_of, out_of_fold, scorer_of, used_as_given
 from ..training.settings import TESTED, Settings
-from ..training.training import HeldPart, Training
+from ..training.training import EvaluationPart, Training
 from .absent import Absent, method_if
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, refuse_empty
@@ -302,7 +302,7 @@ class RatePostprocessor(RateEstimator):
         sample = Sample(scores, chosen)
         training = Training.of(settings, self.problem_, sample, cells, self.seed_, hashes)
         draws = training.draws if training.draws is None or hashes is None else replace(training.draws, hashes=hashes)
-        part: Any = HeldPart(sample, cells, draws)
+        part: Any = EvaluationPart(sample, cells, draws)
         if chosen is not examples:
             part = _ScoredPart.of(part, examples, everything, rows)
         original = Problem(self.objective, self.constraints)
@@ -408,13 +408,13 @@ class RatePostprocessor(RateEstimator):
 class _ScoredPart(NamedTuple):
     """Rows that may have been scored in several folds: evaluated once each, by the mean of their decisions."""
 
-    scored: HeldPart
+    scored: EvaluationPart
     sample: Sample
     cells: Cells
     rows: NDArray[np.intp]
 
     @classmethod
-    def of(cls, scored: HeldPart, examples: Examples, cells: Cells, rows: NDArray[np.intp]) -> _ScoredPart:
+    def of(cls, scored: EvaluationPart, examples: Examples, cells: Cells, rows: NDArray[np.intp]) -> _ScoredPart:
         """All rows that were scored; ``rows`` has the row of each score."""
         seen, place = np.unique(rows, return_inverse=True)
         return cls(scored, Sample(scored.sample.X[:0], examples.take(seen)), cells.only(seen), place)

@@ -297,7 +297,7 @@ class RateClassifier(RateEstimator):
             if data.names is not None:
                 self.feature_names_in_ = np.array(data.names, dtype=object)
             passes = len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0
-            with undisturbed(passes, compiled=not training.generates):
+            with undisturbed(passes, compiled=not training.generates_columns):
                 fit_outputs(self, training, problem, start=self._continued(training.width))
             keep_provenance(self, data[:4], shared)
         return self

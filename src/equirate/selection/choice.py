@@ -55,38 +55,38 @@ class FittedOutput:
     evaluations: Mapping[str, Evaluation]
 
 
-def choose(training: Training, chooser: Solution) -> Outcome:
+def choose(training: Training, solution: Solution) -> Outcome:
     """Make classifiers from the columns; after an interruption, try once more so that the columns are not lost.
 
     A second interruption is raised.
     """
     try:
-        return outcome_of(training, chooser, chooser.polish())
+        return outcome_of(training, solution, solution.polish())
     except KeyboardInterrupt:
         if not may_end_early():
             raise
-    outcome = outcome_of(training, chooser, chooser.polish())
+    outcome = outcome_of(training, solution, solution.polish())
     return replace(outcome, statuses={name: replace(one, interrupted=True) for name, one in outcome.statuses.items()})
 
 
-def outcome_of(training: Training, chooser: Solution, mixture: Classifier) -> Outcome:
+def outcome_of(training: Training, solution: Solution, mixture: Classifier) -> Outcome:
     """A mixture and the single classifier made from it, with their statuses."""
     rows = training.judged_rows
     sample = training.sample.take(rows)
     on_scores = training.settings.resolved_model.capabilities.thresholds
-    single = chooser.best_single() if on_scores else _single(chooser, mixture, sample)
+    single = solution.best_single() if on_scores else _single(solution, mixture, sample)
     classifiers = {"stochastic": mixture, "deterministic": single}
-    statuses = {name: status_of(chooser, classifier, sample) for name, classifier in classifiers.items()}
+    statuses = {name: status_of(solution, classifier, sample) for name, classifier in classifiers.items()}
     salt = None
     if training.draws is not None:
-        serving, statuses["served"] = chosen_to_serve(chooser, mixture, single, sample, training.draws.take(rows))
+        serving, statuses["served"] = chosen_to_serve(solution, mixture, single, sample, training.draws.take(rows))
         classifiers["served"], salt = serving.classifier, serving.salt
     if training.prepared is not None and training.prepared.out_of_fold:
         statuses = {name: _out_of_fold(status) for name, status in statuses.items()}
-    elif training.referee or training.mixes_on_held_out:
+    elif training.multipliers_see_held_out or training.mixes_on_held_out:
         statuses = {name: _on_held_out(status) for name, status in statuses.items()}
     if training.problem.constraints:  # to show the price of the constraints
-        classifiers["unconstrained"] = chooser.best_single(constrained=False)
+        classifiers["unconstrained"] = solution.best_single(constrained=False)
     outputs = {
         name: replace(classifier, problem=training.problem, notes={}) for name, classifier in classifiers.items()
     }
@@ -104,15 +104,15 @@ def _on_held_out(status: Status) -> Status:
     return replace(status, speaks_of=f"{status.speaks_of or 'the decisions'}, {HELD_OUT}")
 
 
-def _single(chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
+def _single(solution: Solution, mixture: Classifier, sample: Sample) -> Classifier:
     """The mixture made deterministic or, where that is better, the best single column."""
 
     def cost(rates: Array) -> Array:
-        objective, violations = chooser.values(rates)
+        objective, violations = solution.values(rates)
         return np.asarray(objective + PENALTY * largest(violations))
 
-    single = chooser.best_single()
-    deterministic = derandomised(mixture, chooser.judge, sample, cost)
-    if deterministic is None or chooser.problem.losses():
+    single = solution.best_single()
+    deterministic = derandomised(mixture, solution.judge, sample, cost)
+    if deterministic is None or solution.problem.losses():
         return single
-    return min(deterministic, single, key=lambda classifier: cost_of(chooser, classifier, sample))
+    return min(deterministic, single, key=lambda classifier: cost_of(solution, classifier, sample))

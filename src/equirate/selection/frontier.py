@@ -39,7 +39,7 @@ def choose_for_levels(training: Training, levels: Sequence[float]) -> list[Level
     if not training.problem.constraints:
         raise EquirateError("a frontier needs at least one constraint to vary")
     with complete():  # a frontier needs every level solved completely
-        _, chooser = training.play(levels=steps.tolist())
+        _, solution = training.solve_on_training(levels=steps.tolist())
     rows = training.judged_rows
     sample, draws = training.sample.take(rows), None if training.draws is None else training.draws.take(rows)
     choices: dict[int, LevelChoice] = {}
@@ -47,7 +47,7 @@ def choose_for_levels(training: Training, levels: Sequence[float]) -> list[Level
     served: Served | None = None
     for k in np.argsort(steps, kind="stable").tolist():
         level = float(steps[k])
-        at_level = chooser.for_problem(loosened(chooser.problem, level))
+        at_level = solution.for_problem(loosened(solution.problem, level))
         mixture = _best_mixture(at_level, mixture, sample)
         choices[k] = LevelChoice(level, mixture, None)
         if draws is not None:

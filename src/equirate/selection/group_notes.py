@@ -46,15 +46,15 @@ def _limit(count: int, support: float) -> str:
     return f"{noun} with {below} {'is' if count == 1 else 'are'}"
 
 
-def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
+def costly(asked: Problem, solution: Solution) -> tuple[str, ...]:
     """A sentence on groups with few rows whose constraints cost much of the objective; none where they do not.
 
     The price is how much better the best mixture of the same columns is without the constraints of these groups.
     """
-    problem = chooser.problem
-    if not any(isinstance(part, ConstraintFamily) for part in asked.constraints) or not chooser.status.feasible:
+    problem = solution.problem
+    if not any(isinstance(part, ConstraintFamily) for part in asked.constraints) or not solution.status.feasible:
         return ()
-    cells = chooser.judge.cells
+    cells = solution.judge.cells
     counts = cells.sizes(positive=True)
 
     def rows(rate: Rate) -> int:
@@ -69,15 +69,15 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
     if not small:
         return ()
     try:
-        without = chooser.for_problem(Problem(problem.objective, others)).status
+        without = solution.for_problem(Problem(problem.objective, others)).status
     except EquirateError:  # rates that the columns do not have
         return ()
-    price = chooser.sign * (chooser.status.objective - without.objective)
+    price = solution.sign * (solution.status.objective - without.objective)
     if not price > MUCH:
         return ()
     shown = listed([f"{name} has {count} {'row' if count == 1 else 'rows'}" for name, count in small.items()])
     return (
-        f"small groups cost {price:.2g} of {problem.objective.expr!r} ({chooser.status.objective:.3g}; without their "
+        f"small groups cost {price:.2g} of {problem.objective.expr!r} ({solution.status.objective:.3g}; without their "
         f"constraints {without.objective:.3g}): {shown} behind it. min_support={SMALLEST} leaves such groups out",
     )
 

@@ -1,7 +1,7 @@
 """`Training`: a problem with the rows to train on, those held out, and how to solve on them.
 
 In: settings, a problem written out for the groups in the data, checked features and examples. Out: a `Training`, which
-holds a part of the rows out and solves on the rest (`Training.play`). `selection` makes classifiers of the solution.
+holds a part of the rows out and solves on the rest (`solve_on_training`). `selection` makes classifiers of it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-class HeldPart(NamedTuple):
-    """A part of the rows that classifiers are judged on, with its cells and, where rows repeat, their draws."""
+class EvaluationPart(NamedTuple):
+    """Rows, held out or not, on which classifiers are evaluated; with their cells and, where they repeat, draws."""
 
     sample: Sample
     cells: Cells
@@ -126,14 +126,14 @@ class Training:
         return _width(self.sample)
 
     @property
-    def generates(self) -> bool:
+    def generates_columns(self) -> bool:
         """Whether columns are generated, rather than a game played."""
         return self.settings.chosen_algorithm(self.problem) is column_generation
 
     @property
-    def linear(self) -> bool:
+    def fits_parts_together(self) -> bool:
         """Whether the engine for linear models trains on several parts of the rows in the same passes."""
-        return self.settings.resolved_model.capabilities.all_parts and self.generates
+        return self.settings.resolved_model.capabilities.all_parts and self.generates_columns
 
     @property
     def mixes_on_held_out(self) -> bool:
@@ -141,34 +141,34 @@ class Training:
         return self.parts.validation is not None and self.parts.choose == self.parts.validation
 
     @property
-    def referee(self) -> bool:
+    def multipliers_see_held_out(self) -> bool:
         """Whether multipliers see a held-out part, and the model is trained on the others."""
         return self.settings.referee and self.parts.validation is not None
 
-    def held(self) -> dict[str, HeldPart]:
-        """The parts that classifiers are judged on, by name; one part if all rows train."""
-        if self.linear and not self.mixes_on_held_out:
-            return {"train": self._held(self._fitted)}
+    def evaluation_parts(self) -> dict[str, EvaluationPart]:
+        """The parts that classifiers are evaluated on, the training part included; one part if all rows train."""
+        if self.fits_parts_together and not self.mixes_on_held_out:
+            return {"train": self._part(self._fitted)}
         named, order = {"train": self.parts.train, "validation": self.parts.validation}, self.parts.order
         return {
-            name: self._held(part if order is None else order[part]) for name, part in named.items() if part is not None
+            name: self._part(part if order is None else order[part]) for name, part in named.items() if part is not None
         }
 
-    def _held(self, rows: Rows | slice) -> HeldPart:
+    def _part(self, rows: Rows | slice) -> EvaluationPart:
         draws = None if self.draws is None else self.draws.take(rows)
-        return HeldPart(self.sample.take(rows), self.cells.take(rows), draws)
+        return EvaluationPart(self.sample.take(rows), self.cells.take(rows), draws)
 
     @property
     def _fitted(self) -> slice:
         """All rows but those of the test, which are the last ones."""
         return slice(0, (self.parts.validation or self.parts.train).stop)
 
-    def play(self, levels: Levels | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
-        """Solve on the training part; return the solution, and the same judged where mixtures are chosen."""
+    def solve_on_training(self, levels: Levels | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
+        """Solve on the training part; return the solution, and the same judged on the rows to choose mixtures on."""
         shown, sense = self.settings.verbose, self.problem.objective.sense
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(sense) if shown else None
         try:
-            if self.linear:
+            if self.fits_parts_together:
                 solution = solve_on(
                     self.problem,
                     self.sample.take(self._fitted),
@@ -178,16 +178,16 @@ class Training:
                     mix_on_held_out=self.mixes_on_held_out,
                 )
                 return solution, solution
-            solution = self.solve(self.parts.train, levels, start, line)
-            chooser = solution
-            if self.parts.validation is not None and not self.referee:
-                chooser = solution.on_sample(self.sample.take(self.parts.choose), self.cells.only(self.parts.choose))
+            solution = self.solve_on_rows(self.parts.train, levels, start, line)
+            judged = solution
+            if self.parts.validation is not None and not self.multipliers_see_held_out:
+                judged = solution.on_sample(self.sample.take(self.parts.choose), self.cells.only(self.parts.choose))
         finally:
             if line is not None:
                 line.end()
-        return solution, chooser
+        return solution, judged
 
-    def solve(
+    def solve_on_rows(
         self,
         rows: Rows | slice,
         levels: Levels | None = None,
@@ -198,11 +198,11 @@ class Training:
     ) -> Solution:
         """Solve on some of the rows: generate columns or, if the algorithm is a game, play it.
 
-        ``held_out`` are the rows that the multipliers see instead, where they see others than the model (`referee`); by
-        default the part that is held out.
+        ``held_out`` are the rows that the multipliers see instead, where they see others than the model
+        (`multipliers_see_held_out`); by default the part that is held out.
         """
         options = self._options(levels, start, line)
-        if self.referee:  # the model is trained on one part, and the multipliers see another (Cotter et al. 2019)
+        if self.multipliers_see_held_out:  # the game with two data sets of Cotter et al. (2019)
             weights = self.sample.examples.weights
             trained, measured = (
                 _only(weights, rows),
@@ -215,7 +215,7 @@ class Training:
     def _options(self, levels: Levels | None, start: Start | None, line: ProgressLine | None) -> Options:
         """How to generate columns, or how to play a game: rounds and steps as given, or the model's own."""
         own = self.settings.resolved_model.defaults._asdict()
-        own = dict.fromkeys(own) if self.generates else own  # they are those of a game
+        own = dict.fromkeys(own) if self.generates_columns else own  # they are those of a game
         given = {name: getattr(self.settings, name, None) for name in own}
         return Options(
             algorithm=self.settings.algorithm,
@@ -249,16 +249,16 @@ class Training:
     def _watch(self, levels: bool, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""
         patience, tolerance = self.settings.patience, self.settings.tolerance
-        if patience is None or self.generates:
+        if patience is None or self.generates_columns:
             return line
         return (LevelPlateaus if levels else Plateau)(patience, tolerance, line=line)
 
     @property
     def judged_rows(self) -> slice:
         """The rows of the solution's table; rows that do not count there have no weight."""
-        if self.linear:
+        if self.fits_parts_together:
             return self._fitted
-        return slice(0, len(self.sample)) if self.referee else self.parts.choose
+        return slice(0, len(self.sample)) if self.multipliers_see_held_out else self.parts.choose
 
 
 def _only(weights: Array, rows: Rows | slice) -> Array:
