@@ -24,7 +24,7 @@ def test_sums_by_part_are_those_of_the_part_alone(weighted: bool) -> None:
     fine = cells.by_part(part, PARTS)
     sums = fine.sums(values).reshape(len(cells), PARTS, 4)
     for k in range(PARTS):
-        alone = cells.only(np.flatnonzero(part == k))
+        alone = cells.subset(np.flatnonzero(part == k))
         np.testing.assert_allclose(sums[:, k], alone.sums(values[part == k]), rtol=1e-12)
         np.testing.assert_allclose(fine.totals.reshape(-1, PARTS)[:, k], alone.totals, rtol=1e-12)
     np.testing.assert_allclose(sums.sum(axis=1), cells.sums(values), rtol=1e-12)

@@ -111,7 +111,7 @@ def test_rows_without_weight_change_nothing():
     kept = np.arange(900) % 3 > 0
     spoilt = np.where(kept[:, None], X, 1e6)
     rows = CellRows(spoilt, cells.weighing(np.where(kept, cells.weights, 0.0)))
-    alone = CellRows(X[kept], cells.only(np.flatnonzero(kept)))
+    alone = CellRows(X[kept], cells.subset(np.flatnonzero(kept)))
     np.testing.assert_allclose(rows.mean, alone.mean, rtol=1e-12)
     np.testing.assert_allclose(rows.scale, alone.scale, rtol=1e-9)
     W = np.random.default_rng(0).normal(size=(rows.width, 1))

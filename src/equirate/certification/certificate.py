@@ -38,7 +38,7 @@ def certify_result(training: Training, result: MethodResult) -> tuple[Certificat
     They are those of the mixture that passed or, where none did, of the one without a margin.
     """
     test, passed = result.constraint_test, result.passed
-    examples, cells = test.sample.examples.take(result.rows), test.cells.only(result.rows)
+    examples, cells = test.sample.examples.take(result.rows), test.cells.subset(result.rows)
     plain = evaluation = Evaluation.of(test.problem, examples, result.without_margin, test.confidence, cells)
     constraints, power = plain.constraints, _expected_power(test, examples, cells)
     reasons: tuple[str, ...] = ()

@@ -100,7 +100,7 @@ class ConstraintTest:
             method=self.method,
             correction=self.correction,
             seed=self.seed,
-            cells=self.cells.only(rows),
+            cells=self.cells.subset(rows),
         )
 
     def values(self, rows: Rows, probability: Array) -> Array:
@@ -157,4 +157,4 @@ class ConstraintTest:
         """Some rows and the predictions for them; without ``clustered`` as if the rows were independent."""
         examples = self.sample.examples.take(rows)
         examples = examples if clustered else replace(examples, clusters=None)
-        return CellSample.of(self._rates, examples, probability, cells=self.cells.only(rows))
+        return CellSample.of(self._rates, examples, probability, cells=self.cells.subset(rows))

@@ -66,7 +66,7 @@ def excess_on_unseen_rows(training: Training) -> Array:
     """
     rows = training.judged_rows
     moved = None if training.moved is None else training.moved[rows]
-    inner = replace(training, sample=training.sample.take(rows), cells=training.cells.only(rows), moved=moved)
+    inner = replace(training, sample=training.sample.take(rows), cells=training.cells.subset(rows), moved=moved)
     constraint_test, of = constraint_test_of(inner, "approximate"), _folds(inner)
     if of is None:
         return np.zeros(len(constraint_test.parts))
@@ -88,10 +88,10 @@ def _folds(training: Training) -> NDArray[np.int8] | None:
     cells, moved = training.cells, training.moved
     of = np.empty(len(training.sample), dtype=np.int8)
     as_given = np.arange(len(of)) if moved is None else np.argsort(moved)
-    for k, rows in enumerate(split_by_cell(cells.take(as_given), [1 / K] * K, training.seed)):
+    for k, rows in enumerate(split_by_cell(cells.batch(as_given), [1 / K] * K, training.seed)):
         of[as_given[rows]] = k
     rates = training.problem.rates()
-    enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
+    enough = all(measurable(rates, training.cells.batch(np.flatnonzero(of != k))) for k in range(K))
     return of if enough else None
 
 
@@ -149,7 +149,7 @@ def _other_folds(
         train = np.flatnonzero((of != k) & (on_all | (of != (k + 1) % K)))
         one = training.solve_on_rows(train, [-feasible_margins(training.problem, tight)], held_out=held_out)
         if not on_all:
-            one = one.on_sample(training.sample.take(held_out), training.cells.only(held_out))
+            one = one.on_sample(training.sample.take(held_out), training.cells.subset(held_out))
         solutions.append(one)
     if training.settings.verbose:
         print(file=sys.stderr)

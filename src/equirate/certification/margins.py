@@ -146,7 +146,7 @@ class FoldMixtures:
 
     def _gather(self, used: Rows) -> None:
         """Sums over pairs of columns, cell by cell, and the columns' own rates on some rows."""
-        self.cells = self.constraint_test.cells.only(used)
+        self.cells = self.constraint_test.cells.subset(used)
         decided = self.members.decide_sample(self.constraint_test.sample.take(used))
         if self.cells.n_classes > 2:
             self.decided, self.sums = decided, self.cells.counts(decided)

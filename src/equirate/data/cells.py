@@ -122,14 +122,14 @@ class Cells:
         present = self.totals > 0
         return all(bool((self.behind(rate) & present).any()) for rate in rates)
 
-    def take(self, rows: NDArray[np.intp] | slice) -> Cells:
-        """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
+    def batch(self, rows: NDArray[np.intp] | slice) -> Cells:
+        """The same cells for some of the examples, in any order; ``totals`` stay those of all the examples."""
         clusters = None if self.clusters is None else self.clusters[rows]
         return replace(self, index=self.index[rows], weights=taken_weights(self.weights, rows), clusters=clusters)
 
-    def only(self, rows: NDArray[np.intp] | slice) -> Cells:
-        """The same cells of some of the examples alone, with their totals: a part of the data."""
-        return self.take(rows).weighing(taken_weights(self.weights, rows))
+    def subset(self, rows: NDArray[np.intp] | slice) -> Cells:
+        """The same cells for some of the examples as data of their own; ``totals`` are those of these alone."""
+        return self.batch(rows).weighing(taken_weights(self.weights, rows))
 
     def by_part(self, part: NDArray[Any], parts: int) -> Cells:
         """Cells by part of the examples: number ``cell * parts + part``.
@@ -239,7 +239,7 @@ class Cells:
         counts = np.zeros((len(self), self.n_classes - 1))
         for first in range(0, len(predictions), _BLOCK):
             rows = slice(first, first + _BLOCK)
-            counts += self.take(rows).adder @ predictions[rows, 1:]
+            counts += self.batch(rows).adder @ predictions[rows, 1:]
         return np.asarray(self.shared.total(counts.T.reshape(-1)))
 
     def spread(self, coefficients: Array) -> Array:

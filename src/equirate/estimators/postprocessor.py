@@ -287,7 +287,7 @@ class RatePostprocessor(RateEstimator):
         if not ((times == 1).all() and (rows == np.arange(len(rows))).all()):
             selected = examples.take(rows)
             chosen = replace(selected, weights=selected.weights / times[rows])
-            cells = everything.take(rows).weighing(chosen.weights)
+            cells = everything.batch(rows).weighing(chosen.weights)
         refuse_empty(self.problem_, chosen)
         slices = self._slices(examples)
         model: Any = ClassScores(len(self.classes_), slices) if self._many else Thresholds(self._scorer(None), slices)
@@ -417,7 +417,7 @@ class _ScoredPart(NamedTuple):
     def of(cls, scored: EvaluationPart, examples: Examples, cells: Cells, rows: NDArray[np.intp]) -> _ScoredPart:
         """All rows that were scored; ``rows`` has the row of each score."""
         seen, place = np.unique(rows, return_inverse=True)
-        return cls(scored, Sample(scored.sample.X[:0], examples.take(seen)), cells.only(seen), place)
+        return cls(scored, Sample(scored.sample.X[:0], examples.take(seen)), cells.subset(seen), place)
 
     def decided(self, classifier: Classifier, salt: int | None) -> Array:
         """Mean decision for each row."""

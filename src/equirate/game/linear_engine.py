@@ -345,7 +345,7 @@ class LinearEngine:
         def count(k: int) -> None:
             for start in range(starts[k], min(starts[k] + _BLOCK, len(sample)), _COUNTED_ROWS):
                 rows = slice(start, min(start + _COUNTED_ROWS, starts[k] + _BLOCK))
-                parts[k] += cells.take(rows).partial_sums(members.decide(sample.X[rows]))
+                parts[k] += cells.batch(rows).partial_sums(members.decide(sample.X[rows]))
 
         threads.each(count, [(k,) for k in range(len(starts))])
         (sums,) = self.rows.shared.add(parts.sum(axis=0))

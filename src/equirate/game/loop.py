@@ -26,7 +26,7 @@ from ..models.contract import Learner
 from ..models.messages import Asked, Seen
 from ..problem.table import Table
 from .algorithms import Algorithm
-from .pausing import kept_by_peers
+from .pausing import peer_checkpointer
 from .record import Record, Start
 
 Array = NDArray[np.float64]
@@ -104,11 +104,11 @@ def play(
     record = game.record
     if start is not None:
         game.start_from(start)
-    keeper = learner.keeper or kept_by_peers(game)
+    checkpointer = learner.keeper or peer_checkpointer(game)
     try:
         # Configurations that diverge are dropped and reported.
         with learner.expecting(rules.n_rounds), np.errstate(over="ignore", invalid="ignore"):
-            played = 0 if keeper is None else keeper.resume(game, progress)
+            played = 0 if checkpointer is None else checkpointer.resume(game, progress)
             for t in range(played + 1, rules.n_rounds + 1):
                 recorded = t % game.every == 0 or t == rules.n_rounds
                 if recorded:
@@ -120,8 +120,8 @@ def play(
                 if isinstance(wish, np.ndarray) and len(wish):
                     game.retire(wish, t)
                 over = wish is True
-                if keeper is not None:
-                    keeper.keep(game, progress, t, over or t == rules.n_rounds)
+                if checkpointer is not None:
+                    checkpointer.save(game, progress, t, over or t == rules.n_rounds)
                 if over:
                     break
     except KeyboardInterrupt:

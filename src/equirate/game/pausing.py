@@ -39,7 +39,7 @@ def about(game: Game) -> str:
     return digest.hexdigest()
 
 
-class KeptByPeers:
+class PeerCheckpointer:
     """Stores a play in the checkpoints of its processes."""
 
     def __init__(self, checkpoints: Any) -> None:
@@ -57,7 +57,7 @@ class KeptByPeers:
         rewatch(progress, state["progress"])
         return int(state["round"])
 
-    def keep(self, game: Game, progress: Any, t: int, last: bool) -> None:
+    def save(self, game: Game, progress: Any, t: int, last: bool) -> None:
         """Offer a checkpoint if an iterate was just recorded; not for a play that is over."""
         if not last and game.record.rounds and game.record.rounds[-1] == t:
             self.checkpoints.offer(partial(self._state, game, progress, t))
@@ -67,11 +67,11 @@ class KeptByPeers:
         return state, {**iterates(game), "snapshots": packed(game.record.snapshots)}
 
 
-def kept_by_peers(game: Game) -> KeptByPeers | None:
+def peer_checkpointer(game: Game) -> PeerCheckpointer | None:
     """The checkpoints of this play; None if its processes store none."""
     shared = game.table.cells.shared
     checkpoints = shared.checkpoints(partial(about, game)) if game.learner.alike else None
-    return None if checkpoints is None else KeptByPeers(checkpoints)
+    return None if checkpoints is None else PeerCheckpointer(checkpoints)
 
 
 # -- saving and restoring -------------------------------------------------------------------------------

@@ -246,12 +246,12 @@ class Programme:
 
     def _join(self, joining: NDArray[np.intp]) -> bool:
         """Add columns to the solver; whether there were any."""
-        count, joined = len(joining), self._place[self._where] >= 0
+        count, present = len(joining), self._place[self._where] >= 0
         if not count:
             return False
-        values = np.ones((count, 1 + int(joined.sum())))
-        values[:, 1:] = self._scaled[:, joining].T[:, joined]
-        where = np.concatenate([np.zeros(1, np.int32), self._place[self._where[joined]]])
+        values = np.ones((count, 1 + int(present.sum())))
+        values[:, 1:] = self._scaled[:, joining].T[:, present]
+        where = np.concatenate([np.zeros(1, np.int32), self._place[self._where[present]]])
         self._solver.addCols(
             count, self.objective[joining], np.zeros(count), np.full(count, highspy.kHighsInf), values.size,
             np.arange(count, dtype=np.int32) * values.shape[1], np.tile(where, count), values.ravel(),

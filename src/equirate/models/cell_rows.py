@@ -115,20 +115,20 @@ class CellRows:
         if self.size <= most or self.shared.size > 1:
             return self
         picked = np.arange(0, self.size, -(-self.size // most))
-        found = copy.copy(self)
-        found.__dict__.pop("_blocks", None)
-        found.__dict__.pop("_tasks", None)
+        thinned = copy.copy(self)
+        thinned.__dict__.pop("_blocks", None)
+        thinned.__dict__.pop("_tasks", None)
         cell = np.searchsorted(self.starts, picked, side="right") - 1
-        found.size, found.X = len(picked), self.X[picked]
-        found.starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(self.cells)))])
-        found.weights = None if self.weights is None else self.weights[picked]
-        weights = np.ones(len(picked)) if found.weights is None else found.weights.astype(float)
+        thinned.size, thinned.X = len(picked), self.X[picked]
+        thinned.starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(self.cells)))])
+        thinned.weights = None if self.weights is None else self.weights[picked]
+        weights = np.ones(len(picked)) if thinned.weights is None else thinned.weights.astype(float)
         totals = np.bincount(cell, weights=weights, minlength=len(self.cells)).astype(float)
-        found.cells = replace(self.cells, index=cell.astype(np.int32), weights=weights, totals=totals)
-        found.total = float(totals.sum())
+        thinned.cells = replace(self.cells, index=cell.astype(np.int32), weights=weights, totals=totals)
+        thinned.total = float(totals.sum())
         if regress:
-            found.moments, found.first = found.cell_moments()
-        return found
+            thinned.moments, thinned.first = thinned.cell_moments()
+        return thinned
 
     def release(self) -> None:
         """Let go of the rows; sums, moments and scales stay."""
@@ -216,7 +216,7 @@ class CellRows:
             for c in range(C)
             for a, b in ranges(self.starts[c], self.starts[c + 1], BLOCK if not self.sparse else 1 << 62)
         ]
-        found: dict[int, dict[int, tuple[Array, Array]]] = {}
+        by_task: dict[int, dict[int, tuple[Array, Array]]] = {}
 
         def work(begin: int, end: int) -> None:
             own: dict[int, tuple[Array, Array]] = {}
@@ -225,7 +225,7 @@ class CellRows:
                 if c in own:
                     two, one = own[c][0] + two, own[c][1] + one
                 own[c] = two, one
-            found[begin] = own
+            by_task[begin] = own
 
         # Sparse rows of a cell are one piece, whose sums are dense: as few of them at a time as can be.
         # Every task has moments of its own, so these are larger ones.
@@ -234,8 +234,8 @@ class CellRows:
             two, one = self._piece(a, b, squared)
             second[c] += two
             first[c] += one
-        for begin in sorted(found):
-            for c, (two, one) in found[begin].items():
+        for begin in sorted(by_task):
+            for c, (two, one) in by_task[begin].items():
                 second[c] += two
                 first[c] += one
         if self.sparse:
@@ -277,12 +277,12 @@ class CellRows:
             lost = loss + linear / 2, linear, (slope + self.first) / 2
         else:
             self._scored(low, Z)
-        found, counter = [], self._counter
+        directions, counter = [], self._counter
         for k in range(K):
             edges, above = counter.thresholds(Z[k]) if thresholds else counter.positive(Z[k])
             own = [None if part is None else part[k] for part in lost]
-            found.append(Direction(low[:, k].astype(float), edges, above, *own))
-        return found
+            directions.append(Direction(low[:, k].astype(float), edges, above, *own))
+        return directions
 
     def _score_array(self, directions: int) -> Single:
         """Memory for the scores of all rows: a file where the features lie in one."""
@@ -305,8 +305,8 @@ class CellRows:
 
         # A cell may lie in two tasks: one after the other, so that sums have one order.
         work(0, len(self._blocks))
-        (found,) = self.shared.add(D)
-        return found
+        (slopes,) = self.shared.add(D)
+        return slopes
 
     def _scored(self, W: Single, Z: Single) -> None:
         def work(first: int, last: int) -> None:
@@ -325,7 +325,7 @@ class CellRows:
         parts: dict[int, list[tuple[slice, Array, Array]]] = {}
 
         def work(first: int, last: int) -> None:
-            found = []
+            sums = []
             for block in self._blocks[first:last]:
                 z = block.scores(W)
                 Z[:, block.rows] = z
@@ -337,8 +337,8 @@ class CellRows:
                 np.log(larger, out=larger)
                 loss = np.abs(z, out=z)
                 loss -= larger
-                found.append((block.cells, block.totals(loss), block.slopes(h)))
-            parts[first] = found
+                sums.append((block.cells, block.totals(loss), block.slopes(h)))
+            parts[first] = sums
 
         threads.each(work, self._tasks)
         losses, slopes = np.zeros((K, C)), np.zeros((K, C, self.width))
@@ -370,13 +370,13 @@ class CellRows:
         self._scored(W.astype(np.float32), Z)
         each = np.repeat(costs, np.diff(self.starts), axis=1)
         each = each if self.weights is None else each * self.weights
-        found, bins = np.zeros((len(costs), W.shape[1])), min(self.bins, EDGES)
+        least, bins = np.zeros((len(costs), W.shape[1])), min(self.bins, EDGES)
         for k, z in enumerate(Z):
             place = self._counter.binned(z, bins)[2]
             for j, own in enumerate(each):
                 (sums,) = self.shared.add(np.bincount(place, weights=own, minlength=bins))
-                found[j, k] = sums[::-1].cumsum().min()
-        return found
+                least[j, k] = sums[::-1].cumsum().min()
+        return least
 
     def raw(self, weights: Array, edge: float) -> Array:
         """Weights for the features as given, for the classifier that is 1 where the score is above the edge."""

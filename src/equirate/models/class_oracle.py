@@ -225,7 +225,7 @@ def answer_counts(rules: Sequence[Rule], numbers: Index | slice, cells: Cells) -
     scores = {id(fitted): fitted.scores[numbers] for fitted, _ in rules}
     for rows in blocks(len(cells.index)):
         answers = [(scores[id(fitted)][rows] - offsets).argmax(axis=1) for fitted, offsets in rules]
-        counts += cells.take(rows).partial_counts(np.stack(answers, axis=1))
+        counts += cells.batch(rows).partial_counts(np.stack(answers, axis=1))
     return np.asarray(cells.shared.total(counts))
 
 

@@ -101,7 +101,7 @@ def _folds_of(cells: Cells, count: int, seed: int) -> Fold:
     fold = np.where(used, 0, -1).astype(np.int16)
     if count > 1:
         rows = np.flatnonzero(used)
-        for k, part in enumerate(split_by_cell(cells.take(rows), [1.0] * count, seed, "folds")):
+        for k, part in enumerate(split_by_cell(cells.batch(rows), [1.0] * count, seed, "folds")):
             fold[rows[part]] = k
     return fold
 

@@ -203,5 +203,5 @@ def counted(probabilities: Array, cells: Cells, rules: Array) -> Array:
     counts = np.zeros((cells.n_counts, rules.shape[2]))
     for rows in blocks(len(probabilities)):
         block = joint(np.asarray(probabilities[rows]), cells.n_classes)
-        counts += cells.take(rows).partial_counts(decide(block, rules))
+        counts += cells.batch(rows).partial_counts(decide(block, rules))
     return np.asarray(cells.shared.total(counts))

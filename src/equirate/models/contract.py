@@ -34,14 +34,14 @@ Choice = tuple[int, int]
 """A recorded iterate: (index of the snapshot, configuration)."""
 
 
-class Keeper(Protocol):
+class Checkpointer(Protocol):
     """Writes checkpoints of a game, so that it can be continued after a crash; ``game`` is the loop's `Game`."""
 
     def resume(self, game: Any, progress: Any) -> int:
         """Restore the last checkpoint, and return its round; 0 where there is none."""
         ...
 
-    def keep(self, game: Any, progress: Any, t: int, last: bool) -> None:
+    def save(self, game: Any, progress: Any, t: int, last: bool) -> None:
         """Write a checkpoint after round ``t``, if it is time to."""
         ...
 
@@ -53,7 +53,7 @@ class Learner:
     """Bytes that the snapshots of a run may take."""
     can_start: bool = False
     """Whether a later game can start from its snapshots (`start_from`)."""
-    keeper: Keeper | None = None
+    keeper: Checkpointer | None = None
     """Writes checkpoints, where the model was asked to."""
     alike: bool = True
     """Whether all processes that share the rows have the same state, so that one of them can write it for all."""

@@ -47,7 +47,7 @@ def fold_count(rows: int, folds: int | None, of_few: int = FOLDS_OF_FEW_ROWS) ->
 
 def make_folds(cells: Cells, rows: Index, count: int, seed: int) -> list[Index]:
     """Split rows into folds of about equal size, stratified by cell; clusters are not split."""
-    selected = cells.take(rows)
+    selected = cells.batch(rows)
     if selected.clusters is None:
         return [rows[part] for part in _folds(selected.index, count, seed)]
     _, place = np.unique(selected.clusters, return_inverse=True)

@@ -27,7 +27,7 @@ def row_blocks(X: Any, weights: Single | None, starts: NDArray[np.intp], wide: b
 
     Sparse rows of several cells are not put together: their sums would be dense.
     """
-    found: list[RowBlock] = []
+    blocks: list[RowBlock] = []
     sparse, number = bool(sp.issparse(X)), len(starts) - 1
     size = BLOCK if not sparse else max(BLOCK, X.shape[0] // 16)
     c = 0
@@ -40,9 +40,9 @@ def row_blocks(X: Any, weights: Single | None, starts: NDArray[np.intp], wide: b
                 last += 1
             b = int(starts[last])
             cuts = [(slice(a, b), slice(c, last))] if b > a else []
-        found += [RowBlock(X, weights, starts, rows, cells, wide) for rows, cells in cuts]
+        blocks += [RowBlock(X, weights, starts, rows, cells, wide) for rows, cells in cuts]
         c = last
-    return found
+    return blocks
 
 
 class RowBlock:
@@ -83,8 +83,8 @@ class RowBlock:
     def totals(self, values: Single) -> Array:
         """Weighted sums of values (directions, rows) by cell."""
         if self.starts is None:
-            found = values.sum(axis=1, dtype=float) if self.weights is None else values @ self.weights.astype(float)
-            return np.asarray(found, dtype=float)[:, None]
+            totals = values.sum(axis=1, dtype=float) if self.weights is None else values @ self.weights.astype(float)
+            return np.asarray(totals, dtype=float)[:, None]
         weighted = values if self.weights is None else values * self.weights
         return self._reduced(weighted.astype(float), axis=1)
 
@@ -93,14 +93,14 @@ class RowBlock:
         weighted = values if self.weights is None else values * self.weights
         if self.starts is None:
             if self.sparse:
-                found = np.empty((len(values), self.X.shape[1] + 1))
-                found[:, :-1] = (self.X.T @ np.ascontiguousarray(weighted.T)).T
-                found[:, -1] = weighted.sum(axis=1, dtype=float)
+                slopes = np.empty((len(values), self.X.shape[1] + 1))
+                slopes[:, :-1] = (self.X.T @ np.ascontiguousarray(weighted.T)).T
+                slopes[:, -1] = weighted.sum(axis=1, dtype=float)
             elif self.wide:
-                found = weighted.astype(float) @ self.X.astype(float)
+                slopes = weighted.astype(float) @ self.X.astype(float)
             else:
-                found = weighted @ self.X
-            return np.asarray(found, dtype=float)[:, None]
+                slopes = weighted @ self.X
+            return np.asarray(slopes, dtype=float)[:, None]
         X, own = self.X.astype(float), weighted.astype(float)
         if len(self.filled) > _FEW_CELLS:
             return np.stack([self._reduced(X * each[:, None], axis=0) for each in own])
@@ -116,13 +116,13 @@ class RowBlock:
         assert self.starts is not None  # several cells
         count = self.cells.stop - self.cells.start
         shape = (values.shape[0], count) if axis == 1 else (count, values.shape[1])
-        found = np.zeros(shape)
+        sums = np.zeros(shape)
         reduced = np.add.reduceat(values, self.starts[self.filled], axis=axis)
         if axis == 1:
-            found[:, self.filled] = reduced
+            sums[:, self.filled] = reduced
         else:
-            found[self.filled] = reduced
-        return found
+            sums[self.filled] = reduced
+        return sums
 
 
 def ranges(start: int, stop: int, size: int) -> list[tuple[int, int]]:

@@ -161,12 +161,12 @@ class ThresholdCounter:
         """Weighted number of rows by cell and place: whole numbers where rows have no weights."""
         C, kind = self.number, np.intp if self.weights is None else np.float64
         if C <= 256:
-            found = np.empty((C, count), kind)
+            counts = np.empty((C, count), kind)
             for c in range(C):
                 rows = slice(self.starts[c], self.starts[c + 1])
                 own = None if self.weights is None else self.weights[rows]
-                found[c] = np.bincount(place[rows], weights=own, minlength=count)
+                counts[c] = np.bincount(place[rows], weights=own, minlength=count)
         else:
             cell = np.repeat(np.arange(C), np.diff(self.starts))
-            found = np.bincount(cell * count + place, weights=self.weights, minlength=C * count).reshape(C, count)
-        return found
+            counts = np.bincount(cell * count + place, weights=self.weights, minlength=C * count).reshape(C, count)
+        return counts

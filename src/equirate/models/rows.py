@@ -176,6 +176,6 @@ def batches_in_order(X: Any, cells: Cells, trained: Cells, size: int) -> list[Ba
 
 
 def _batch(X: Any, cells: Cells, trained: Cells, rows: Index) -> Batch:
-    measured = cells.take(rows)
-    trained = measured if trained is cells else trained.take(rows)
+    measured = cells.batch(rows)
+    trained = measured if trained is cells else trained.batch(rows)
     return Batch(taken(X, rows), cells=measured, trained=trained, rows=rows)

@@ -87,7 +87,7 @@ def best_salt(
         block = salts[start : start + step]
         member = mixture.drawn(uniform(salted(hashes[:, None], block)))
         answers = np.take_along_axis(picked, member, axis=1)
-        sums.append(cells.take(disputed).partial_counts(answers) if many else adder @ answers.astype(float))
+        sums.append(cells.batch(disputed).partial_counts(answers) if many else adder @ answers.astype(float))
     drawn = cells.shared.total(np.concatenate(sums, axis=1))
     objective, violation = _values(solution, fixed + drawn, margins)
     k = int(np.lexsort((objective, np.maximum(violation, solution.tolerance)))[0])

@@ -224,7 +224,7 @@ class RateGame:
         """
         rows, shown = self._checked_batch(scores, index)
         weights = self.trained.weights[rows] * self._factor(rows)
-        batch = Batch(None, cells=self.cells, trained=replace(self.trained.take(rows), weights=weights), rows=rows)
+        batch = Batch(None, cells=self.cells, trained=replace(self.trained.batch(rows), weights=weights), rows=rows)
         slope = self.asked.slope(batch, shown[:, None])[:, 0]
         value = float(self.asked.value(batch, shown[:, None])[0])
         self._remember(rows, shown)
@@ -509,7 +509,7 @@ def _split_weights(examples: Examples, cells: Cells, problem: Problem, held_out:
         if held_out != "auto":
             raise DataError(f'held_out is "auto", a share of the rows, some of the rows, or None; got {held_out!r}')
         parts = split_by_cell(cells, (1 - HELD_OUT, HELD_OUT), 0)
-        if not all(measurable(problem.rates(), cells.take(part), FEWEST) for part in parts):
+        if not all(measurable(problem.rates(), cells.batch(part), FEWEST) for part in parts):
             return examples.weights, examples.weights
         held_out = parts[1]
     value = np.asarray(_array(held_out))
@@ -519,7 +519,7 @@ def _split_weights(examples: Examples, cells: Cells, problem: Problem, held_out:
         if not 0 < share < 1:
             raise DataError(f"held_out is a share of the rows between 0 and 1, or some of the rows; got {share:g}")
         parts = split_by_cell(cells, (1 - share, share), 0)
-        if not all(measurable(problem.rates(), cells.take(part)) for part in parts):
+        if not all(measurable(problem.rates(), cells.batch(part)) for part in parts):
             raise DataError("there are too few rows behind some rate to hold a share out: name the rows in held_out")
         mask[parts[1]] = True
     elif value.dtype == bool and value.shape == mask.shape:

@@ -60,7 +60,7 @@ class NetworkCheckpoints:
 
     # -- keeping --------------------------------------------------------------------------------------
 
-    def keep(self, game: Any, progress: Any, t: int, last: bool) -> None:
+    def save(self, game: Any, progress: Any, t: int, last: bool) -> None:
         """Save the play if an iterate was recorded, or at the end."""
         record = game.record
         if not last and (not record.rounds or record.rounds[-1] != t):

@@ -150,7 +150,7 @@ class TorchLearner(Learner):
         """Gradient with respect to the scores of a batch: `Asked.slope`, shorter where net costs are all it needs."""
         asked, costs = self.asked[c], self.costs[c]
         if costs is None:
-            batch = Batch(None, cells=self.rows.cells, trained=self.trained.take(index), rows=index)
+            batch = Batch(None, cells=self.rows.cells, trained=self.trained.batch(index), rows=index)
             return asked.slope(batch, scores[:, None])[:, 0]
         cost = costs.take(self.trained.index.take(index))
         cost *= self.weights.take(index)

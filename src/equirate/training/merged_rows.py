@@ -40,7 +40,7 @@ def merged(training: Training) -> Training:
     return replace(
         training,
         sample=Sample(rows.X, replace(rows.examples, weights=weights, clusters=None), rows.names),
-        cells=replace(cells.take(first).weighing(weights), clusters=None),
+        cells=replace(cells.batch(first).weighing(weights), clusters=None),
         parts=Parts(None, all_rows, None, all_rows),
         draws=None if training.draws is None else training.draws.take(first),
     )

@@ -57,7 +57,7 @@ class Parts:
             return cls(None, everything, None, everything)
         shares = [(1 - tested) * (1 - share), (1 - tested) * share, tested]
         rows = split_by_cell(cells, [part for part in shares if part], seed)
-        if all(measurable(problem.rates(), cells.take(part), FEWEST) for part in rows):
+        if all(measurable(problem.rates(), cells.batch(part), FEWEST) for part in rows):
             ends = np.cumsum([0, *map(len, rows)]).tolist()
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             test = parts.pop() if tested else None

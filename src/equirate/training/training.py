@@ -103,7 +103,7 @@ class Training:
             dtype = np.float32 if Standard.of(sample.X, trained, cells.shared).single else np.float64
             del trained  # before the copy
         if moved is not None:
-            cells, draws = cells.take(moved), None if draws is None else draws.take(moved)
+            cells, draws = cells.batch(moved), None if draws is None else draws.take(moved)
         sample, parts = sample.arranged(moved, dtype), replace(parts, order=None)
         prepared = None
         if model.capabilities.fitted_before:
@@ -156,7 +156,7 @@ class Training:
 
     def _part(self, rows: Rows | slice) -> EvaluationPart:
         draws = None if self.draws is None else self.draws.take(rows)
-        return EvaluationPart(self.sample.take(rows), self.cells.take(rows), draws)
+        return EvaluationPart(self.sample.take(rows), self.cells.batch(rows), draws)
 
     @property
     def _fitted(self) -> slice:
@@ -173,7 +173,7 @@ class Training:
                     self.problem,
                     self.sample.take(self._fitted),
                     self._options(levels, start, line),
-                    cells=self.cells.only(self._fitted),
+                    cells=self.cells.subset(self._fitted),
                     held_out=self.parts.held_out(self._fitted.stop),
                     mix_on_held_out=self.mixes_on_held_out,
                 )
@@ -181,7 +181,7 @@ class Training:
             solution = self.solve_on_rows(self.parts.train, levels, start, line)
             judged = solution
             if self.parts.validation is not None and not self.multipliers_see_held_out:
-                judged = solution.on_sample(self.sample.take(self.parts.choose), self.cells.only(self.parts.choose))
+                judged = solution.on_sample(self.sample.take(self.parts.choose), self.cells.subset(self.parts.choose))
         finally:
             if line is not None:
                 line.end()
@@ -210,7 +210,7 @@ class Training:
             )
             judged = replace(self.sample, examples=replace(self.sample.examples, weights=measured))
             return solve_on(self.problem, judged, options, cells=self.cells.weighing(measured), trained=trained)
-        return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.only(rows))
+        return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.subset(rows))
 
     def _options(self, levels: Levels | None, start: Start | None, line: ProgressLine | None) -> Options:
         """How to generate columns, or how to play a game: rounds and steps as given, or the model's own."""
