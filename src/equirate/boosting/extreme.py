@@ -16,7 +16,7 @@ from scipy.special import logit
 from .._core.errors import AlgorithmError
 from ..models.contributions import node_means
 from ..models.forests import Forest
-from .libraries import Array, Bins, Grower, Index, Settings, imported, rounds_and_params, thread_count, with_trees
+from .libraries import Array, Bins, Grower, Index, Params, imported, rounds_and_params, thread_count, with_trees
 
 ROUNDS = ("n_estimators", "num_boost_round", "num_rounds")
 OWN = (
@@ -31,12 +31,12 @@ class ExtremeBins(Bins):
 
     library = "xgboost"
 
-    def __init__(self, X: Any, matrix: Any, settings: Settings) -> None:
+    def __init__(self, X: Any, matrix: Any, settings: Params) -> None:
         self.X, self.matrix, self.settings = X, matrix, settings
         self.count, self.width = int(X.shape[0]), int(X.shape[1])
 
     @classmethod
-    def of(cls, X: Any, settings: Settings) -> Self:
+    def of(cls, X: Any, settings: Params) -> Self:
         """Bin a table."""
         return cls(X, _matrix(X, settings, None), settings)
 
@@ -46,7 +46,7 @@ class ExtremeBins(Bins):
         return ExtremeBins(X, _matrix(X, self.settings, self.matrix), self.settings)
 
     def fit(
-        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Self] = ()
+        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Params, tests: Sequence[Self] = ()
     ) -> tuple[Forest, list[Array]]:
         """Train with XGBoost's own objective."""
         share = float(np.average(np.asarray(target) == 1, weights=weights)) if classes == 2 else 0.5
@@ -65,7 +65,7 @@ class ExtremeBins(Bins):
         ]
         return forest_of(booster, self.width), scores
 
-    def grower(self, settings: Settings, rate: float, begin: Array | None) -> Grower:
+    def grower(self, settings: Params, rate: float, begin: Array | None) -> Grower:
         """A booster that is given gradients and Hessians."""
         params = _params(settings, {"base_score": 0.0, "objective": "reg:squarederror", "learning_rate": rate})[1]
         params.pop("eta", None)
@@ -91,7 +91,7 @@ class ExtremeGrower(Grower):
         return forest_of(self.booster, self.bins.width)
 
 
-def _matrix(X: Any, settings: Settings, reference: Any) -> Any:
+def _matrix(X: Any, settings: Params, reference: Any) -> Any:
     xgboost = imported("xgboost")
     types = _types(settings, int(X.shape[1]))
     options: dict[str, Any] = {"ref": reference, "nthread": thread_count(settings)}
@@ -100,7 +100,7 @@ def _matrix(X: Any, settings: Settings, reference: Any) -> Any:
     return _call_library(lambda: xgboost.QuantileDMatrix(X, np.zeros(X.shape[0]), **options))
 
 
-def _types(settings: Settings, width: int) -> list[str] | None:
+def _types(settings: Params, width: int) -> list[str] | None:
     """Feature types in XGBoost's code: ``"c"`` for categorical, ``"q"`` for quantitative."""
     if settings.get("feature_types") is not None:
         return list(settings["feature_types"])
@@ -111,7 +111,7 @@ def _types(settings: Settings, width: int) -> list[str] | None:
     return ["c" if k in chosen else "q" for k in range(width)]
 
 
-def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+def _params(settings: Params, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     rounds, params = rounds_and_params(settings, ROUNDS, OWN)
     if params.get("booster", "gbtree") != "gbtree":
         raise AlgorithmError(f"booster={params['booster']!r} is not known here: leave it out for trees that add up")

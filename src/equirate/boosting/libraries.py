@@ -24,7 +24,7 @@ from ..models.registry import load
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Settings = Mapping[str, Any]
+Params = Mapping[str, Any]
 
 EXTRA = "{library} is not installed: pip install 'equirate[boosting]'"
 THREADS = ("n_jobs", "num_threads", "nthread", "num_thread", "nthreads")
@@ -48,7 +48,7 @@ def installed(library: str) -> bool:
     return importlib.util.find_spec(library) is not None
 
 
-def thread_count(settings: Settings) -> int:
+def thread_count(settings: Params) -> int:
     """Number of threads in the settings; by default and for -1 ``OMP_NUM_THREADS``, or all of the machine."""
     wish = next((settings[name] for name in THREADS if settings.get(name) is not None), None)
     if wish is None or int(wish) == 0:
@@ -68,12 +68,12 @@ class Bins:
         raise NotImplementedError
 
     def fit(
-        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Self] = ()
+        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Params, tests: Sequence[Self] = ()
     ) -> tuple[Forest, list[Array]]:
         """Train for probabilities of classes 0, 1, ...; return the trees, and scores of ``tests`` (rows, scores)."""
         raise NotImplementedError
 
-    def grower(self, settings: Settings, rate: float, begin: Array | None) -> Grower:
+    def grower(self, settings: Params, rate: float, begin: Array | None) -> Grower:
         """An ensemble that grows by given slopes and curvatures, from the initial scores ``begin``."""
         raise NotImplementedError
 
@@ -97,7 +97,7 @@ class Grower:
         raise NotImplementedError
 
 
-def bins_of(library: str, X: Any, settings: Settings) -> Bins:
+def bins_of(library: str, X: Any, settings: Params) -> Bins:
     """Bin a table for a library: ``"lightgbm"`` or ``"xgboost"``."""
     check_library(library)
     imported(library)
@@ -119,7 +119,7 @@ LIBRARIES = {
 """Libraries, and the classes of their binned tables."""
 
 
-def plain_settings(settings: Settings) -> dict[str, Any]:
+def plain_settings(settings: Params) -> dict[str, Any]:
     """Settings for JSON: arrays and tuples as lists."""
     return {
         name: list(value) if isinstance(value, (tuple, list)) else value.tolist() if hasattr(value, "tolist") else value
@@ -127,7 +127,7 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def rounds_and_params(settings: Settings, names: Sequence[str], own: Sequence[str]) -> tuple[int, dict[str, Any]]:
+def rounds_and_params(settings: Params, names: Sequence[str], own: Sequence[str]) -> tuple[int, dict[str, Any]]:
     """The number of trees, and parameters for a library.
 
     ``names`` are those of the number of trees, ``own`` those of settings that its module sets itself.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError
 from ..models.contributions import node_means
 from ..models.forests import LARGE, Forest
-from .libraries import Array, Bins, Grower, Index, Settings, imported, rounds_and_params, thread_count, with_trees
+from .libraries import Array, Bins, Grower, Index, Params, imported, rounds_and_params, thread_count, with_trees
 
 ROUNDS = ("n_estimators", "num_iterations", "num_boost_round", "num_trees", "num_rounds")
 OWN = ("objective", "metric", "num_class", "verbosity", "verbose", "silent", "importance_type", "class_weight")
@@ -32,7 +32,7 @@ class LightBins(Bins):
         self.dataset, self.width, self.count = dataset, width, count
 
     @classmethod
-    def of(cls, X: Any, settings: Settings) -> Self:
+    def of(cls, X: Any, settings: Params) -> Self:
         """Bin a table."""
         lightgbm = imported("lightgbm")
         params = _params(settings, {})[1]
@@ -48,7 +48,7 @@ class LightBins(Bins):
         return LightBins(_call_library(dataset.construct), self.width, len(rows))
 
     def fit(
-        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Self] = ()
+        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Params, tests: Sequence[Self] = ()
     ) -> tuple[Forest, list[Array]]:
         """Train with LightGBM's own objective."""
         own = {"objective": "binary"} if classes == 2 else {"objective": "multiclass", "num_class": classes}
@@ -65,7 +65,7 @@ class LightBins(Bins):
             booster.eval_valid(recorder)
         return forest_of(booster, self.width), [_logits(chances, classes) for chances in recorder.scores]
 
-    def grower(self, settings: Settings, rate: float, begin: Array | None) -> Grower:
+    def grower(self, settings: Params, rate: float, begin: Array | None) -> Grower:
         """A booster without an objective of its own."""
         params = _params(settings, {"objective": "none", "learning_rate": rate})[1]
         self.dataset.set_label(np.zeros(self.count, np.float32)).set_weight(None).set_init_score(begin)
@@ -115,7 +115,7 @@ def _call_library(call: Any) -> Any:
         raise AlgorithmError(f"lightgbm refuses the settings or the data: {error}") from error
 
 
-def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+def _params(settings: Params, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """Number of rounds, and LightGBM's parameters: the user's and those set here."""
     rounds, params = rounds_and_params(settings, ROUNDS, OWN)
     fixed = {"metric": "None", "verbosity": -1, "num_threads": thread_count(settings), "deterministic": True}

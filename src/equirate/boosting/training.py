@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..models.cross_fitting import Trainer
 from ..models.forests import Boosted, chances
-from .libraries import LIBRARIES, THREADS, Array, Bins, Index, Settings, bins_of, plain_settings
+from .libraries import LIBRARIES, THREADS, Array, Bins, Index, Params, bins_of, plain_settings
 
 FEWEST, MOST = 4, 20
 """Smallest and largest number of rounds if ``trees`` limits the trees of all classes together."""
@@ -165,7 +165,7 @@ _KEPT = (*THREADS, "random_state", "categorical_feature", "categorical_features"
 """Settings of the trees for the label that the trees for the groups inherit."""
 
 
-def for_groups(library: str, settings: Settings) -> BoostedProbabilities:
+def for_groups(library: str, settings: Params) -> BoostedProbabilities:
     """A classifier of few trees for the groups, given the settings of the one for the label."""
     kept = tuple((name, settings[name]) for name in _KEPT if settings.get(name) is not None)
     return BoostedProbabilities(library, (*kept, *COARSE.get(library, ()), ("learning_rate", GROUP_RATE)), GROUP_TREES)
@@ -193,7 +193,7 @@ def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index) -> T
     return BinnedTrainer(library, settings, X, folds, rest, hasty(settings))
 
 
-def hasty(settings: Settings) -> dict[str, Any]:
+def hasty(settings: Params) -> dict[str, Any]:
     """Half as many trees with twice the learning rate: for folds of two classes, only used for held-out rows."""
     rate = float(settings.get("learning_rate") or 0.1)
     trees = int(settings.get("n_estimators") or 100)
@@ -226,11 +226,11 @@ class BinnedTrainer(Trainer):
     def __init__(
         self,
         library: str,
-        settings: Settings,
+        settings: Params,
         X: Any,
         folds: Sequence[Index],
         rest: Index,
-        in_folds: Settings,
+        in_folds: Params,
     ) -> None:
         super().__init__(None, X, folds, rest)
         self.in_folds = in_folds

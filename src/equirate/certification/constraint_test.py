@@ -26,7 +26,7 @@ from ..language.measuring import measurer
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+RowIndex = NDArray[np.intp]
 _STEP = 1e-4  # of differences
 
 
@@ -90,7 +90,7 @@ class ConstraintTest:
         """Quantile of the confidence level."""
         return float(ndtri(self.confidence))
 
-    def certify(self, rows: Rows, probability: Array) -> Certificates:
+    def certify(self, rows: RowIndex, probability: Array) -> Certificates:
         """Test the constraints as they were written on some rows."""
         return certify(
             self.written,
@@ -103,12 +103,12 @@ class ConstraintTest:
             cells=self.cells.subset(rows),
         )
 
-    def values(self, rows: Rows, probability: Array) -> Array:
+    def values(self, rows: RowIndex, probability: Array) -> Array:
         """Value of each residual on some rows."""
         measure = measurer(self.sample.examples.take(rows), probability)
         return np.array([float(residual.expr.value(measure)) for residual in self.residuals])
 
-    def excess_over_normal(self, rows: Rows, probability: Array, size: int) -> Array:
+    def excess_over_normal(self, rows: RowIndex, probability: Array, size: int) -> Array:
         """Reach of the bound of each residual less that of z standard errors, in a test of ``size`` rows."""
         judged = self._judged(rows, probability)
         tested = plain = [judged.estimate(residual.expr) for residual in self.residuals]
@@ -125,7 +125,7 @@ class ConstraintTest:
         """Number of rows with positive weight, over all processes."""
         return int(self.cells.shared.total(np.count_nonzero(self.cells.weights[rows])))
 
-    def wider(self, rows: Rows, probability: Array) -> Array:
+    def wider(self, rows: RowIndex, probability: Array) -> Array:
         """How many times wider clusters make the standard error of each residual; at least 1."""
         samples = self._judged(rows, probability), self._judged(rows, probability, clustered=False)
         clustered, independent = (np.array([each.estimate(r.expr).error for r in self.residuals]) for each in samples)
@@ -133,7 +133,7 @@ class ConstraintTest:
             ratio = clustered / independent
         return np.asarray(np.where(np.isfinite(ratio), np.maximum(ratio, 1.0), 1.0))
 
-    def reach(self, rows: Rows, probability: Array, size: int) -> Array:
+    def reach(self, rows: RowIndex, probability: Array, size: int) -> Array:
         """Distance of each part's bound from its value in a test of ``size`` rows, within the room of an ``abs``."""
         judged = self._judged(rows, probability)
         estimates = [judged.estimate(part.residual) for part in self.parts]
@@ -153,7 +153,7 @@ class ConstraintTest:
     def _rates(self) -> list[Any]:
         return [rate for part in self.parts for rate in part.rates()]
 
-    def _judged(self, rows: Rows, probability: Array, clustered: bool = True) -> CellSample:
+    def _judged(self, rows: RowIndex, probability: Array, clustered: bool = True) -> CellSample:
         """Some rows and the predictions for them; without ``clustered`` as if the rows were independent."""
         examples = self.sample.examples.take(rows)
         examples = examples if clustered else replace(examples, clusters=None)

@@ -27,7 +27,6 @@ from .margins import FoldMixtures
 from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 K = 5
 """Number of folds."""

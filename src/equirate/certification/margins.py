@@ -29,7 +29,7 @@ from ..models.side_by_side import concatenate_members
 from .constraint_test import ConstraintTest
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+RowIndex = NDArray[np.intp]
 
 COLUMNS = 100
 """Columns that mixtures with margins are made of, at most."""
@@ -77,8 +77,8 @@ class FoldMixtures:
         constraint_test: ConstraintTest,
         solution: Solution,
         *,
-        inside: Rows,
-        test: Rows,
+        inside: RowIndex,
+        test: RowIndex,
         size: int,
         over_normal: Array,
     ) -> None:
@@ -137,14 +137,14 @@ class FoldMixtures:
 
     # -- standard errors -------------------------------------------------------------------------
 
-    def _used(self, inside: Rows) -> Rows:
+    def _used(self, inside: RowIndex) -> RowIndex:
         """At most `ROWS` of the rows, evenly spaced: within a cell the order of the rows does not matter."""
         if len(inside) <= ROWS:
             return inside
         order = inside[np.argsort(self.constraint_test.cells.index[inside], kind="stable")]
         return np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
 
-    def _gather(self, used: Rows) -> None:
+    def _gather(self, used: RowIndex) -> None:
         """Sums over pairs of columns, cell by cell, and the columns' own rates on some rows."""
         self.cells = self.constraint_test.cells.subset(used)
         decided = self.members.decide_sample(self.constraint_test.sample.take(used))

@@ -43,7 +43,7 @@ from ..training.training import Training
 from .constraint_test import ConstraintTest
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+RowIndex = NDArray[np.intp]
 
 METHODS = ("cross", "holdout")
 TIGHT = 1.2
@@ -71,7 +71,7 @@ class MethodResult:
     """The result of a method: the rows of the test, the decisions there without a margin, and what passed."""
 
     constraint_test: ConstraintTest
-    rows: Rows
+    rows: RowIndex
     without_margin: Array
     passed: Passed | None = None
     reasons: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def too_few(constraint_test: ConstraintTest, plain: Classifier) -> MethodResult:
     return MethodResult(constraint_test, np.arange(len(sample)), plain.expected_sample(sample), reasons=(TOO_FEW,))
 
 
-def thinned(constraint_test: ConstraintTest, rows: Rows, plain: Classifier) -> tuple[Rows, Array]:
+def thinned(constraint_test: ConstraintTest, rows: RowIndex, plain: Classifier) -> tuple[RowIndex, Array]:
     """At most about `MOST` of the rows, and the predictions of the plain classifier there."""
     rows = rows[:: max(len(rows) // MOST, 1)]
     return rows, plain.expected_sample(constraint_test.sample.take(rows))

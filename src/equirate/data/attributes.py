@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._core.errors import DataError
 from .._core.late import Late
 from .arrays import missing_values, refuse_lazy, to_numpy
-from .slices import Columns
+from .slices import AttributeColumns
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -47,7 +47,7 @@ def called(right: str, wrong: str) -> Callable[[Callable[P, R]], Callable[P, R]]
 class TakenColumns(Mapping[str, NDArray[Any]]):
     """Some rows of columns, selected on first use: most columns of a frame are no attributes."""
 
-    columns: Columns
+    columns: AttributeColumns
     rows: NDArray[np.intp] | slice
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -60,7 +60,7 @@ class TakenColumns(Mapping[str, NDArray[Any]]):
         return len(self.columns)
 
 
-def fill_missing(columns: Columns, value: str = "missing") -> dict[str, NDArray[Any]]:
+def fill_missing(columns: AttributeColumns, value: str = "missing") -> dict[str, NDArray[Any]]:
     """Replace missing values of text and category columns by ``value``; columns of numbers stay as they are."""
     filled = {}
     for name, column in columns.items():

@@ -21,7 +21,7 @@ from .kinds import among, class_terms
 from .labels import BINARY, Classes, binary, coded, codes_of
 from .slices import (
     EVERYBODY,
-    Columns,
+    AttributeColumns,
     Comparison,
     Complement,
     Everybody,
@@ -50,7 +50,7 @@ class Examples:
     labels: NDArray[Any]
     """Codes of ``classes``: 0 and 1, or 0, 1, 2 ..."""
     weights: Array
-    columns: Columns
+    columns: AttributeColumns
     categories: frozenset[str] = frozenset()
     given: bool = True
     """Whether there are attributes beside the columns of features."""
@@ -128,7 +128,7 @@ class Examples:
         part = replace(self, labels=labels, weights=weights, columns=columns, clusters=clusters)
         return replace(part, _masks=masks, _checked=checked, _codes=codes)
 
-    def with_columns(self, columns: Columns) -> Examples:
+    def with_columns(self, columns: AttributeColumns) -> Examples:
         """The same examples with other attribute columns."""
         return replace(self, columns=columns, _masks={}, _checked={}, _codes={})
 

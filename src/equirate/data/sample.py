@@ -25,7 +25,7 @@ from .labels import Classes
 from .mapped import is_mapped, scratch
 from .slices import is_missing
 
-Rows = NDArray[np.intp] | slice
+RowIndex = NDArray[np.intp] | slice
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """An address in a ``repr``, which differs between processes for equal objects."""
 _BLOCK = 65536
@@ -97,7 +97,7 @@ class Sample:
             self._known[key] = about, answer  # what is kept alive cannot lend its id to something else
         return self._known[key][1]
 
-    def take(self, rows: Rows) -> Sample:
+    def take(self, rows: RowIndex) -> Sample:
         """Some of the examples, in the order given; all of them in order, or a slice of an array, are not copied."""
         n = len(self)
         if isinstance(rows, slice):
@@ -137,7 +137,7 @@ def count_rows(X: Any) -> int:
     return int(X.shape[0] if getattr(X, "shape", ()) else len(getattr(X, "dataset", X)))
 
 
-def taken(X: Any, rows: Rows) -> Any:
+def taken(X: Any, rows: RowIndex) -> Any:
     """Some rows of features of any kind."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from .._core.errors import DataError
 from .._core.listing import listed
 
-Columns = Mapping[str, NDArray[Any]]
+AttributeColumns = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
 
 _TIGHT = (
@@ -50,7 +50,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 class Slice:
     """A condition on an example's attributes. Combine with ``&``, ``|`` and ``~``."""
 
-    def mask(self, columns: Columns) -> Mask:
+    def mask(self, columns: AttributeColumns) -> Mask:
         """Return which examples of a table of attribute columns belong to the slice.
 
         Parameters
@@ -93,7 +93,7 @@ class Slice:
 class Everybody(Slice):
     """The slice with all examples in it."""
 
-    def mask(self, columns: Columns) -> Mask:
+    def mask(self, columns: AttributeColumns) -> Mask:
         """Return all True; needs at least one column to know the length."""
         length = len(next(iter(columns.values()))) if columns else 0
         return np.ones(length, dtype=bool)
@@ -115,7 +115,7 @@ class Comparison(Slice):
     symbol: str
     value: Any
 
-    def mask(self, columns: Columns) -> Mask:
+    def mask(self, columns: AttributeColumns) -> Mask:
         """Compare element by element."""
         column, value = column_of(columns, self.attribute), self.value
         kind = column.dtype.kind
@@ -145,7 +145,7 @@ class Membership(Slice):
     attribute: str
     values: tuple[Any, ...]
 
-    def mask(self, columns: Columns) -> Mask:
+    def mask(self, columns: AttributeColumns) -> Mask:
         """Look each element up."""
         column = column_of(columns, self.attribute)
         parts = [Comparison(self.attribute, "==", value).mask({self.attribute: column}) for value in self.values]
@@ -167,7 +167,7 @@ class CombinedSlice(Slice):
     symbol: str
     parts: tuple[Slice, ...]
 
-    def mask(self, columns: Columns) -> Mask:
+    def mask(self, columns: AttributeColumns) -> Mask:
         """Join the masks of the parts."""
         join = np.logical_and if self.symbol == "&" else np.logical_or
         return np.asarray(join.reduce([part.mask(columns) for part in self.parts]), dtype=bool)
@@ -187,7 +187,7 @@ class Complement(Slice):
 
     part: Slice
 
-    def mask(self, columns: Columns) -> Mask:
+    def mask(self, columns: AttributeColumns) -> Mask:
         """Negate."""
         return ~self.part.mask(columns)
 
@@ -291,7 +291,7 @@ def comparisons(slice_: Slice) -> Iterator[Comparison]:
             yield from comparisons(part)
 
 
-def column_of(columns: Columns, name: str, given: bool = True) -> NDArray[Any]:
+def column_of(columns: AttributeColumns, name: str, given: bool = True) -> NDArray[Any]:
     """Return a column by name, or raise an error that lists them; ``given``: whether attributes were passed."""
     if name in columns:
         return columns[name]
@@ -309,7 +309,7 @@ def column_of(columns: Columns, name: str, given: bool = True) -> NDArray[Any]:
     raise DataError(f"unknown attribute {name!r}: the attributes given are {known}{hint}")
 
 
-def unknown_values(slice_: Slice, columns: Columns) -> str:
+def unknown_values(slice_: Slice, columns: AttributeColumns) -> str:
     """Say which values in a slice do not occur, and which do, the most similar first; empty if all occur.
 
     Examples

@@ -33,7 +33,7 @@ from .extra import needed
 from .gloo import TIMEOUT, GlooPeers
 from .parquet import Group, ParquetRows, share
 
-Fitted = tuple[RateClassifier, list[tuple[type[Warning], str]]]
+FitResult = tuple[RateClassifier, list[tuple[type[Warning], str]]]
 """A fitted estimator, and the warnings of its fit."""
 PATIENCE = 60.0
 """Seconds to wait for replacements of lost workers before the remaining workers take over their rows."""
@@ -237,7 +237,7 @@ def _waited(client: Any, futures: Sequence[Any]) -> None:
 
 def _restarted(
     client: Any, estimator: RateClassifier, shards: list[Any], name: str, settings: dict[str, Any], restarts: int
-) -> Fitted:
+) -> FitResult:
     for attempt in range(restarts):
         with suppress(ProcessError):
             return _attempt(client, estimator, shards, (name, str(attempt)), settings)
@@ -246,7 +246,7 @@ def _restarted(
 
 def _attempt(
     client: Any, estimator: RateClassifier, shards: list[Any], name: tuple[str, str], settings: dict[str, Any]
-) -> Fitted:
+) -> FitResult:
     size = len(shards)
     # Lost partitions are recomputed before the tasks start: the tasks would occupy all threads.
     _waited(client, [part for shard in shards if isinstance(shard, tuple) for part in shard[1]])
@@ -265,7 +265,7 @@ def _attempt(
             client.cancel(futures)
 
 
-def _watched(client: Any, futures: list[Any], workers: list[str]) -> Fitted:
+def _watched(client: Any, futures: list[Any], workers: list[str]) -> FitResult:
     """Wait for process 0, which ends after all others; raise an error if a worker or a task is lost."""
     failed_at: float | None = None
     while True:
@@ -276,7 +276,7 @@ def _watched(client: Any, futures: list[Any], workers: list[str]) -> Fitted:
         states = [future.status for future in futures]
         if states[0] == "finished":
             with suppress(TimeoutError):  # the result was lost on the way: check the states again
-                fitted: Fitted = futures[0].result(timeout=GRACE)
+                fitted: FitResult = futures[0].result(timeout=GRACE)
                 return fitted
         lost = [f"process {k} (worker {worker})" for k, worker in enumerate(workers) if worker not in alive]
         if lost:
@@ -310,7 +310,7 @@ def _caught(rank: int) -> Iterator[list[Any]]:
         yield caught
 
 
-def _task(task: tuple[Any, ...], *parts: Any) -> Fitted | None:
+def _task(task: tuple[Any, ...], *parts: Any) -> FitResult | None:
     """One process of the fit."""
     rank, size, name, estimator, columns, settings = task
     board = Board(needed("distributed").get_client(), *name)

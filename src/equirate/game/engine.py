@@ -40,7 +40,7 @@ from .solution import Solution
 
 Array = NDArray[np.float64]
 HeldOut = NDArray[np.bool_]
-Watch = Callable[[Sequence[Generation]], Any]
+OnPass = Callable[[Sequence[Generation]], Any]
 Levels = Sequence[float | Array]
 """Allowed violations: one number for all constraints, or one for each after ``abs`` and ``max`` are split."""
 
@@ -173,7 +173,7 @@ def _is_met(generation: Generation, options: Options) -> bool:
     return generation.interrupted or generation.mixture.violation <= options.tolerance
 
 
-def _watch(progress: Any) -> Watch | None:
+def _watch(progress: Any) -> OnPass | None:
     """The callback of column generation: the progress line, or the user's function with the last pass."""
     if progress is None:
         return None

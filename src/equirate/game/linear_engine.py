@@ -35,7 +35,7 @@ from .column_generation import PASSES, Generation, generate, keeping_columns
 from .refining import refine
 
 Array = NDArray[np.float64]
-Watch = Callable[[Sequence[Generation]], Any]
+OnPass = Callable[[Sequence[Generation]], Any]
 
 DENSE = 16_000_000
 """Sparse features with up to this many values are made dense and get second moments: fewer passes, the same result."""
@@ -197,7 +197,7 @@ class LinearEngine:
             W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])
         return self.rows.score(W, thresholds=thresholds)
 
-    def run(self, pairs: Sequence[tuple[Generation, View]], passes: int = PASSES, watch: Watch | None = None) -> None:
+    def run(self, pairs: Sequence[tuple[Generation, View]], passes: int = PASSES, watch: OnPass | None = None) -> None:
         """Generate columns; all generations share each pass, and count the same thresholds."""
         views = {id(generation): view for generation, view in pairs}
         thresholds = any(view.thresholds for _, view in pairs)
@@ -224,7 +224,7 @@ class LinearEngine:
         *,
         mix_on_held_out: bool,
         passes: int = PASSES,
-        watch: Watch | None = None,
+        watch: OnPass | None = None,
         start: Array | None = None,
     ) -> tuple[Generation, View]:
         """Generate columns for a problem as in the module's docstring; all parts but 0 are held out."""
@@ -256,7 +256,7 @@ class LinearEngine:
         return generation, view
 
     def run_until_met(
-        self, generation: Generation, view: View, passes: int = PASSES, watch: Watch | None = None
+        self, generation: Generation, view: View, passes: int = PASSES, watch: OnPass | None = None
     ) -> Generation:
         """Generate columns; if they cannot meet the constraints, go on with all thresholds."""
         self.run([(generation, view)], passes, watch)

@@ -215,11 +215,11 @@ class LinearScores:
 
 # -- the learner ------------------------------------------------------------------------------------
 
-Rule = tuple[Fitted, Array]
+OffsetRule = tuple[Fitted, Array]
 """A fit, and offsets that are subtracted from its scores."""
 
 
-def answer_counts(rules: Sequence[Rule], numbers: Index | slice, cells: Cells) -> Array:
+def answer_counts(rules: Sequence[OffsetRule], numbers: Index | slice, cells: Cells) -> Array:
     """Counts of the answers of rules on rows that have these numbers in the table, in blocks of rows."""
     counts = np.zeros((cells.n_counts, len(rules)))
     scores = {id(fitted): fitted.scores[numbers] for fitted, _ in rules}
@@ -239,7 +239,7 @@ class ClassOracleLearner(Learner):
         """The constant classifiers, and the fit to the labels with each class made more and less frequent."""
         K = self.pool.n_classes
         constant = [SameAnswer(k, K) for k in range(K)]
-        rules: list[Rule] = [(Fitted(each, each(self.pool.X)), np.zeros(K)) for each in constant]
+        rules: list[OffsetRule] = [(Fitted(each, each(self.pool.X)), np.zeros(K)) for each in constant]
         labels = self.rows.cells.label_costs()
         if not self.pool.fitted and self.pool.may_fit(labels):
             self.pool.fit(self._price(labels))
@@ -250,7 +250,7 @@ class ClassOracleLearner(Learner):
 
     def respond(self, costs: Array) -> list[Family]:
         """A new fit for each of the costs while fits are allowed, and all fits with the cheapest offsets."""
-        rules: list[Rule] = []
+        rules: list[OffsetRule] = []
         for column in costs.T:
             price = self._price(column)
             if self.pool.may_fit(column):
@@ -267,7 +267,7 @@ class ClassOracleLearner(Learner):
         price[self.numbers] = by_answer[:, cells.index].T * cells.weights[:, None]
         return price
 
-    def _family(self, rules: Sequence[Rule], source: Source) -> Family:
+    def _family(self, rules: Sequence[OffsetRule], source: Source) -> Family:
         return Family(answer_counts(rules, self.numbers, self.rows.cells), source, list(rules))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:

@@ -26,7 +26,7 @@ from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Model = TypeVar("Model")
+FoldModel = TypeVar("FoldModel")
 Fold = NDArray[np.int16]
 """The fold of each row; -1 for rows that are not trained on."""
 Fill = Callable[[NDArray[Any], Array], Any]
@@ -153,14 +153,14 @@ class CrossFit:
 
 
 def fill_by_fold(
-    fit: Callable[[Array], Model],
-    predict: Callable[[Model, Any], Array],
+    fit: Callable[[Array], FoldModel],
+    predict: Callable[[FoldModel, Any], Array],
     X: Any,
     fold: Fold,
     weights: Array,
     shared: Peers,
     out: Array,
-) -> Model:
+) -> FoldModel:
     """Fill in predictions of each row by a model without its fold, in blocks; returns the model of all rows.
 
     That model predicts the rows in no fold, and all rows where there is one fold. ``fit`` makes a model from weights.

@@ -31,7 +31,7 @@ from .messages import Asked, Seen
 from .rows import BLOCK, Batch, batches_in_order, blocks
 
 Array = NDArray[np.float64]
-Weights = NDArray[Any]
+Floats = NDArray[Any]
 
 SPARSE = 0.25
 """Share of non-zeros below which dense features are stored as CSR for the passes."""
@@ -52,7 +52,7 @@ class Swept(NamedTuple):
     """What a pass over the rows gives, for all configurations."""
 
     seen: Seen
-    slope: Weights
+    slope: Floats
     """Slope of the requested costs with respect to the weights, intercept last."""
 
 
@@ -76,13 +76,13 @@ class Design:
         self._known_cuts: dict[int, list[tuple[int, int]]] = {}
         self._known_blocks: dict[int, list[Batch]] = {}
 
-    def sweep(self, W: Weights, asked: Asked) -> Swept:
+    def sweep(self, W: Floats, asked: Asked) -> Swept:
         """Cell sums and slope, in one pass."""
         if self.compiled and self.X.dtype == W.dtype and asked.surrogate is HINGE and not asked.losses:
             return self._compiled(W, asked.up, asked.down, asked.bounded)
         return self._in_blocks(W, asked)
 
-    def sums(self, W: Weights) -> Array:
+    def sums(self, W: Floats) -> Array:
         """Cell sums alone."""
         if self.compiled and self.X.dtype == W.dtype:
             return self._counted(W)
@@ -93,7 +93,7 @@ class Design:
 
     # -- numpy -----------------------------------------------------------------------------------
 
-    def _in_blocks(self, W: Weights, asked: Asked) -> Swept:
+    def _in_blocks(self, W: Floats, asked: Asked) -> Swept:
         W = W.astype(float) if self.wide else W
         seen, slope = None, np.zeros_like(W)
         for batch in self._blocks(W.shape[1]):
@@ -114,7 +114,7 @@ class Design:
 
     # -- compiled --------------------------------------------------------------------------------
 
-    def _compiled(self, W: Weights, up: Array, down: Array, bounds: bool) -> Swept:
+    def _compiled(self, W: Floats, up: Array, down: Array, bounds: bool) -> Swept:
         """Blocks of rows in threads, each with sums and slopes of its own, which are added up in order."""
         tiles, cuts = _tiles(W, W.dtype), self._cuts(W.shape[1])
         shape, (weights, training) = (len(cuts), len(tiles)), self._weights
@@ -136,7 +136,7 @@ class Design:
         bounded = None if upper is None or lower is None else (_untiled(upper, count), _untiled(lower, count))
         return Swept(Seen(_untiled(sums, count).astype(float), bounded), _untiled(slope, count))
 
-    def _counted(self, W: Weights) -> Array:
+    def _counted(self, W: Floats) -> Array:
         tiles, cuts = _tiles(W, W.dtype), self._cuts(W.shape[1])
         sums = self._empty_sums((len(cuts), len(tiles)))
         passes = kernels.compiled()
@@ -201,20 +201,20 @@ def _wide(count: int) -> int:
     return -(-count // LANES) * LANES
 
 
-def linear_scores(X: Any, W: Weights) -> Weights:
+def linear_scores(X: Any, W: Floats) -> Floats:
     """``X @ W[:-1] + W[-1]``."""
     result = np.asarray(X @ W[:-1])
     result += W[-1]
     return result
 
 
-def linear_slope(X: Any, gradient: Weights) -> Weights:
+def linear_slope(X: Any, gradient: Floats) -> Floats:
     """Slope with respect to linear weights, intercept last, from a gradient with respect to the scores."""
     down = np.ones(len(gradient), gradient.dtype) @ gradient  # several times faster than a sum down the columns
     return np.vstack([X.T @ gradient, down[None]])
 
 
-def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
+def decisions(X: Any, W: Floats) -> NDArray[np.bool_] | None:
     """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None if a score is not finite."""
     n, count = X.shape[0], W.shape[1]
     if X.dtype != W.dtype or not kernels.ready(stored_values(X) * count):
@@ -232,13 +232,13 @@ def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     return decided[:, :count].view(np.bool_)
 
 
-def _decided(X: Any, W: Weights) -> NDArray[np.bool_] | None:
+def _decided(X: Any, W: Floats) -> NDArray[np.bool_] | None:
     """The same in numpy."""
     scores = linear_scores(X, W)
     return above(X, W, scores) if np.isfinite(scores).all() else None
 
 
-def _decided_in_blocks(X: Any, W: Weights) -> NDArray[np.bool_] | None:
+def _decided_in_blocks(X: Any, W: Floats) -> NDArray[np.bool_] | None:
     """The same for blocks of rows in parallel, in the precision that the weights were trained in."""
     parts, decided = blocks(X.shape[0]), np.empty((X.shape[0], W.shape[1]), dtype=bool)
     finite = np.zeros(len(parts), dtype=bool)
@@ -253,7 +253,7 @@ def _decided_in_blocks(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     return decided if finite.all() and len(parts) else None
 
 
-def _padded(array: Weights, wide: int, dtype: Any) -> Weights:
+def _padded(array: Floats, wide: int, dtype: Any) -> Floats:
     """The array in another precision, with columns of zeros up to a full width."""
     if array.shape[1] == wide:
         return np.ascontiguousarray(array, dtype=dtype)
@@ -262,7 +262,7 @@ def _padded(array: Weights, wide: int, dtype: Any) -> Weights:
     return result
 
 
-def _tiles(array: Weights, dtype: Any) -> list[Weights]:
+def _tiles(array: Floats, dtype: Any) -> list[Floats]:
     """Columns in groups of 16, each of them together in memory, the last one filled up with zeros."""
     padded = _padded(array, _wide(array.shape[1]), dtype)
     return [np.ascontiguousarray(padded[:, k : k + LANES]) for k in range(0, padded.shape[1], LANES)]
@@ -382,26 +382,26 @@ class Standard:
             return sp.csr_array(X @ sp.diags_array(1 / self.spread)).astype(X.dtype)
         return ((X - self.mean) / self.spread).astype(X.dtype)
 
-    def raw(self, W: Weights) -> Weights:
+    def raw(self, W: Floats) -> Floats:
         """Weights for the features as given."""
         V = np.empty_like(W)
         V[:-1] = W[:-1] / self._spread(W)
         V[-1] = W[-1] - self.mean.astype(W.dtype) @ V[:-1]
         return V
 
-    def standard(self, V: Weights) -> Weights:
+    def standard(self, V: Floats) -> Floats:
         """Weights for standardised features."""
         W = np.empty_like(V)
         W[:-1] = V[:-1] * np.where(np.isfinite(self.spread), self.spread, 0.0)[:, None].astype(V.dtype)
         W[-1] = V[-1] + self.mean.astype(V.dtype) @ V[:-1]
         return W
 
-    def slope(self, slope: Weights) -> Weights:
+    def slope(self, slope: Floats) -> Floats:
         """Slope with respect to weights for standardised features, from the one for the features as given."""
         result = np.empty_like(slope)
         result[:-1] = (slope[:-1] - self.mean[:, None].astype(slope.dtype) * slope[-1]) / self._spread(slope)
         result[-1] = slope[-1]
         return result
 
-    def _spread(self, like: Weights) -> Weights:
+    def _spread(self, like: Floats) -> Floats:
         return self.spread[:, None].astype(like.dtype)

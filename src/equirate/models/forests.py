@@ -24,7 +24,7 @@ from ..data.features import dense
 from .contributions import node_means
 
 Array = NDArray[np.float64]
-Whole = NDArray[np.int32]
+IntArray = NDArray[np.int32]
 
 VISIT = 20.0
 """Multiplications that a row's way down one tree is worth, to decide whether to compile."""
@@ -59,17 +59,17 @@ class Forest:
         Number of features.
     """
 
-    feature: Whole
+    feature: IntArray
     threshold: Array
-    left: Whole
-    right: Whole
+    left: IntArray
+    right: IntArray
     value: Array
     default_left: NDArray[np.uint8]
-    category: Whole
-    starts: Whole
+    category: IntArray
+    starts: IntArray
     words: NDArray[np.uint32]
-    roots: Whole
-    column: Whole
+    roots: IntArray
+    column: IntArray
     offset: Array
     single: bool
     width: int
@@ -133,7 +133,7 @@ class Forest:
         )
 
     @classmethod
-    def concatenate(cls, forests: Sequence[Forest], columns: Sequence[Whole] | None = None) -> Forest:
+    def concatenate(cls, forests: Sequence[Forest], columns: Sequence[IntArray] | None = None) -> Forest:
         """One forest of all trees; ``columns`` says for each forest where its scores go, by default side by side.
 
         Forests whose scores go to the same place are added up there, their offsets too.
@@ -220,7 +220,7 @@ class Forest:
             scores[:, column] = np.cumsum(np.hstack([scores[:, [column]], values]), axis=1)[:, -1]
         return scores
 
-    def _inside(self, value: Array, category: Whole | int) -> NDArray[np.bool_]:
+    def _inside(self, value: Array, category: IntArray | int) -> NDArray[np.bool_]:
         """Whether each code is in a set, its own or the same for all; False for invalid codes."""
         start = self.starts[category]
         known = (value >= 0) & (value < 32.0 * (self.starts[category + 1] - start))

@@ -167,7 +167,7 @@ def check_weights(estimator: Any, X: Any, trained: Cells, rows: NDArray[np.intp]
     warn(text, EquirateWarning)
 
 
-Cut = tuple[Fitted, float]
+ThresholdRule = tuple[Fitted, float]
 """A fit, and the threshold that its score must be above."""
 
 
@@ -179,7 +179,7 @@ class OracleLearner(Learner):
 
     def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
         self.pool, self.rows, self.numbers = pool, rows, numbers
-        self.now: list[Cut] = [(_constant(False, len(pool.trained.index)), 0.0)] * count
+        self.now: list[ThresholdRule] = [(_constant(False, len(pool.trained.index)), 0.0)] * count
 
     def answer(self, asked: Asked) -> Seen:
         """Refit, configuration by configuration."""
@@ -189,7 +189,7 @@ class OracleLearner(Learner):
 
     def families(self) -> list[Family]:
         """The constant classifiers, and the classifier of the labels with thresholds on its scores."""
-        constant: list[Cut] = [(_constant(answer, len(self.pool.trained.index)), 0.0) for answer in (False, True)]
+        constant: list[ThresholdRule] = [(_constant(yes, len(self.pool.trained.index)), 0.0) for yes in (False, True)]
         labels = self.fit(self.rows.trained.label_costs())
         return [self._family(constant, Source.CONSTANT), self._family(self._with_cuts(labels), Source.LABELS)]
 
@@ -197,10 +197,10 @@ class OracleLearner(Learner):
         """A fit for each of the costs, with thresholds on its scores."""
         return [self._family(self._with_cuts(self.fit(column)), Source.PRICED) for column in costs.T]
 
-    def _with_cuts(self, fitted: Fitted) -> list[Cut]:
+    def _with_cuts(self, fitted: Fitted) -> list[ThresholdRule]:
         return [(fitted, cut) for cut in _cuts(fitted.scores[self.numbers][self.rows.trained.weights > 0])]
 
-    def _family(self, cuts: list[Cut], source: Source) -> Family:
+    def _family(self, cuts: list[ThresholdRule], source: Source) -> Family:
         decided = np.stack([fitted.scores[self.numbers] > cut for fitted, cut in cuts], axis=1)
         return Family(self.rows.cells.sums(decided), source, cuts)
 
@@ -210,11 +210,11 @@ class OracleLearner(Learner):
         cost[self.numbers] = self.rows.trained.spread(costs[:, None])[:, 0]
         return self.pool.fit(cost)
 
-    def resume(self, state: list[Cut]) -> None:
+    def resume(self, state: list[ThresholdRule]) -> None:
         """Restore the fitted classifiers."""
         self.now = list(state)
 
-    def snapshot(self) -> list[Cut]:
+    def snapshot(self) -> list[ThresholdRule]:
         """Keep the fitted classifiers."""
         return list(self.now)
 
@@ -246,7 +246,7 @@ class PoolLearner(OracleLearner):
     def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
         super().__init__(pool, rows, numbers, count)
         self.sums, self.measured = np.zeros((len(rows.cells), 0)), np.zeros((len(rows.cells), 0))
-        self.candidates: list[Cut] = []
+        self.candidates: list[ThresholdRule] = []
         self.known = self.given = 0
         self.answered: list[set[int]] = [set() for _ in range(count)]
         self._begin()
@@ -343,10 +343,10 @@ class PoolLearner(OracleLearner):
         def costs(rule: PlugInRule | Always) -> Array:
             return rule.costs if isinstance(rule, PlugInRule) else np.full(size, -1.0 if rule.answer else 1.0)
 
-        def rules(some: list[Cut]) -> Members:
+        def rules(some: list[ThresholdRule]) -> Members:
             return PlugInMembers(given, np.stack([costs(fitted.classifier) for fitted, _ in some], axis=1))
 
-        def fits(some: list[Cut]) -> Members:
+        def fits(some: list[ThresholdRule]) -> Members:
             return ScoredMembers.of(some, self.remembered)
 
         return of_two_kinds(cuts, lambda cut: isinstance(cut[0].classifier, (PlugInRule, Always)), rules, fits)

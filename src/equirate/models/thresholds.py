@@ -29,7 +29,7 @@ from .members import Members, Written
 from .messages import Asked, Seen
 from .rows import Rows
 
-Scorer = Callable[[Any], Any]
+ScoreFunction = Callable[[Any], Any]
 MOST_LISTED = 2_000_000
 """Cells times thresholds up to which all of them are listed."""
 GROUPS = maybe(ListOf(TEXT, 1000, 1))
@@ -64,7 +64,7 @@ class Thresholds(Model):
         attributes. By default one threshold for everybody.
     """
 
-    scorer: Scorer
+    scorer: ScoreFunction
     groups: tuple[Slice, ...] = (EVERYBODY,)
 
     @property
@@ -199,11 +199,11 @@ class ThresholdMembers(Members):
         return ThresholdMembers(self.setting, np.concatenate([part.cuts for part in parts], axis=1))
 
     @property
-    def scorer(self) -> Scorer:
+    def scorer(self) -> ScoreFunction:
         """The scorer."""
         return self.setting.scorer
 
-    def with_scorer(self, scorer: Scorer) -> Members:
+    def with_scorer(self, scorer: ScoreFunction) -> Members:
         """The same thresholds on other scores."""
         return replace(self, setting=replace(self.setting, scorer=scorer))
 
@@ -263,7 +263,7 @@ def membership(groups: Sequence[Slice], examples: Examples) -> NDArray[np.intp]:
     return np.asarray(np.argmax(masks, axis=0))
 
 
-def _scores(scorer: Scorer, X: Any, length: int | None) -> Array:
+def _scores(scorer: ScoreFunction, X: Any, length: int | None) -> Array:
     scores = np.asarray(scorer(X), dtype=float)
     if scores.ndim != 1 or (length is not None and len(scores) != length):
         raise DataError(f"the scorer must give one score per example; got shape {scores.shape}")

@@ -28,7 +28,7 @@ from ..game.classifiers import Classifier
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp] | slice
+RowIndex = NDArray[np.intp] | slice
 
 REPEATED = 0.01
 """Rows repeat if the mean number of other rows that equal a row is at least this.
@@ -174,7 +174,7 @@ class Draws:
             return None
         return cls(hashes, tuple(map(int, stream("salt", seed).integers(2**63, size=SALTS))))
 
-    def take(self, rows: Rows) -> Draws:
+    def take(self, rows: RowIndex) -> Draws:
         """The draws of some of the rows."""
         return replace(self, hashes=self.hashes[rows])
 

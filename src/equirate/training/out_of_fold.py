@@ -39,7 +39,7 @@ else:
     model_selection = Late("sklearn.model_selection")
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+RowIndex = NDArray[np.intp]
 
 ON_TRUST = (
     "{name} is used as it was given: the rows given to fit must be new to it; on rows that it "
@@ -138,7 +138,7 @@ class Scored:
     """
 
     estimator: Any
-    rows: Rows
+    rows: RowIndex
     scores: Array
     notes: tuple[str, ...] = ()
 
@@ -226,7 +226,7 @@ def _notes(estimator: Any, weights: Any, parameter: str | None) -> tuple[str, ..
     return tuple(notes)
 
 
-def _trained(estimator: Any, X: Any, y: NDArray[Any], rows: Rows, weights: Any, classes: NDArray[Any]) -> Any:
+def _trained(estimator: Any, X: Any, y: NDArray[Any], rows: RowIndex, weights: Any, classes: NDArray[Any]) -> Any:
     weighed = None if weights is None else _safe_indexing(weights, rows)
     fitted = fit_weighted(clone(estimator), _safe_indexing(X, rows), y[rows], weighed)
     if not np.array_equal(_classes(fitted), classes):

@@ -20,7 +20,7 @@ from ..data.splits import measurable, split_by_cell
 from ..problem.problem import Problem
 from .settings import SPLIT, Settings
 
-Rows = NDArray[np.intp]
+RowIndex = NDArray[np.intp]
 FEWEST = 5
 """Fewest examples of a rate in every part; with fewer, fit uses all data for everything, with a warning."""
 
@@ -33,7 +33,7 @@ class Parts:
     they stay as they are.
     """
 
-    order: Rows | None
+    order: RowIndex | None
     train: slice
     validation: slice | None
     choose: slice

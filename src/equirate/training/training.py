@@ -34,7 +34,7 @@ from .parts import Parts
 from .settings import SPLIT, Settings
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+RowIndex = NDArray[np.intp]
 
 
 class EvaluationPart(NamedTuple):
@@ -66,7 +66,7 @@ class Training:
     prepared: Prepared | None = None
     """What was learnt before training, if something else replaces the features there."""
     seed: int | None = None
-    moved: Rows | None = None
+    moved: RowIndex | None = None
     """Index of each row in the data as given; None if the rows were not moved."""
     draws: Draws | None = None
     """How rows that repeat draw; None where they are distinct, or the output does not draw by rows."""
@@ -154,7 +154,7 @@ class Training:
             name: self._part(part if order is None else order[part]) for name, part in named.items() if part is not None
         }
 
-    def _part(self, rows: Rows | slice) -> EvaluationPart:
+    def _part(self, rows: RowIndex | slice) -> EvaluationPart:
         draws = None if self.draws is None else self.draws.take(rows)
         return EvaluationPart(self.sample.take(rows), self.cells.batch(rows), draws)
 
@@ -189,12 +189,12 @@ class Training:
 
     def solve_on_rows(
         self,
-        rows: Rows | slice,
+        rows: RowIndex | slice,
         levels: Levels | None = None,
         start: Start | None = None,
         line: ProgressLine | None = None,
         *,
-        held_out: Rows | slice | None = None,
+        held_out: RowIndex | slice | None = None,
     ) -> Solution:
         """Solve on some of the rows: generate columns or, if the algorithm is a game, play it.
 
@@ -261,7 +261,7 @@ class Training:
         return slice(0, len(self.sample)) if self.multipliers_see_held_out else self.parts.choose
 
 
-def _only(weights: Array, rows: Rows | slice) -> Array:
+def _only(weights: Array, rows: RowIndex | slice) -> Array:
     """The weights of some rows, and 0 for the others."""
     some = np.zeros(len(weights))
     some[rows] = weights[rows]
