@@ -39,28 +39,28 @@ def two(monkeypatch):
 
 
 def test_blas_is_kept_to_one_thread_for_large_data_and_then_let_go(two):
-    with threads.undisturbed(threads.FEW):
+    with threads.undisturbed(threads.MIN_ROWS):
         assert blas() == {1}
     assert blas() == {2}
-    with pytest.raises(ZeroDivisionError), threads.undisturbed(threads.FEW):
+    with pytest.raises(ZeroDivisionError), threads.undisturbed(threads.MIN_ROWS):
         _ = 1 / 0
     assert blas() == {2}
 
 
 def test_blas_is_left_alone_where_the_passes_do_not_use_threads(two, monkeypatch):
-    with threads.undisturbed(threads.FEW - 1):
+    with threads.undisturbed(threads.MIN_ROWS - 1):
         assert blas() == {2}
     monkeypatch.setattr(kernels, "ready", lambda: False)
-    with threads.undisturbed(threads.FEW):
+    with threads.undisturbed(threads.MIN_ROWS):
         assert blas() == {2}
     monkeypatch.setattr(threads, "count", lambda: 1)
-    with threads.undisturbed(threads.FEW):
+    with threads.undisturbed(threads.MIN_ROWS):
         assert blas() == {2}
 
 
 @pytest.mark.parametrize(("model", "expected"), [("linear", {1}), ([np.ones(300, dtype=int)], {2})])
 def test_a_play_with_compiled_passes_is_undisturbed(two, monkeypatch, model, expected):
-    monkeypatch.setattr(threads, "FEW", 300)
+    monkeypatch.setattr(threads, "MIN_ROWS", 300)
     if model == "linear" and not kernels.compiled().ENABLED:
         pytest.skip("no compiled passes here")
     seen = []
@@ -81,14 +81,14 @@ def test_overlapping_fits_leave_blas_as_it_was(two):
     seen = []
 
     def first():
-        with threads.undisturbed(threads.FEW):
+        with threads.undisturbed(threads.MIN_ROWS):
             first_in.set()
             both_in.wait(30)
         first_out.set()
 
     def second():
         first_in.wait(30)
-        with threads.undisturbed(threads.FEW):
+        with threads.undisturbed(threads.MIN_ROWS):
             seen.append(blas())
             both_in.set()
             first_out.wait(30)

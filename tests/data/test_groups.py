@@ -12,7 +12,7 @@ import pytest
 import equirate as eq
 from equirate.data.cells import Cells
 from equirate.data.examples import _MASKS, Examples
-from equirate.data.groups import MOST, MOST_NUMBERS, Groups
+from equirate.data.groups import MAX_GROUPS, MOST_NUMBERS, Groups
 from equirate.data.labels import distinct
 
 rng = np.random.default_rng(0)
@@ -122,7 +122,7 @@ def test_cells_of_many_slices_are_those_of_their_masks(groups: int, dtype: type)
 def test_memory_does_not_grow_with_groups_times_rows() -> None:
     """A mask of each of 2,000 slices would be 100 MB."""
     rows = 50_000
-    column = rng.integers(0, MOST, rows).astype(str)
+    column = rng.integers(0, MAX_GROUPS, rows).astype(str)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         problem = eq.Problem(eq.minimize(eq.error_rate()), eq.demographic_parity("g", tolerance=0.1, min_support=45))

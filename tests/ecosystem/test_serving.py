@@ -122,7 +122,7 @@ def test_few_rows_go_down_all_trees_at_once_to_the_same_scores(
     rows = np.where(RNG.random(X.shape) < 0.2, np.nan, X) if holes else X
     forest = forest_of(rows, RNG.integers(classes, size=N) if classes > 2 else Y, classes)
     together = forest.scores(rows)
-    monkeypatch.setattr("equirate.models.forests._FEW", 0)
+    monkeypatch.setattr("equirate.models.forests._MAX_NODES_AT_ONCE", 0)
     np.testing.assert_array_equal(together, forest.scores(rows))
 
 
@@ -137,5 +137,5 @@ def test_few_rows_of_categories_too(monkeypatch: pytest.MonkeyPatch) -> None:
     new = rows[:40].copy()
     new[:3, 0] = np.nan, 99.0, -1.0
     together = forest.scores(new)
-    monkeypatch.setattr("equirate.models.forests._FEW", 0)
+    monkeypatch.setattr("equirate.models.forests._MAX_NODES_AT_ONCE", 0)
     np.testing.assert_array_equal(together, forest.scores(new))

@@ -65,7 +65,7 @@ def test_a_half_plane_that_no_regression_has_is_found():
 
 
 def test_some_of_the_rows_are_searched_and_all_are_counted(monkeypatch):
-    monkeypatch.setattr("equirate.game.refining.ROWS", 300)
+    monkeypatch.setattr("equirate.game.refining.SEARCHED_ROWS", 300)
     X, y, _ = misled(2000)
     engine, generation, view = generation_of(X, y)
     before = generation.mixture.objective

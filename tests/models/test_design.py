@@ -189,7 +189,7 @@ def test_zeros_are_left_out_only_where_most_values_are_zero(compiled: bool) -> N
 @pytest.mark.skipif(not kernels.ready(), reason="needs numba")
 @pytest.mark.parametrize("stored", ["dense", "csr"])
 def test_the_number_of_threads_does_not_matter(stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(designs, "_WORK", 100)
+    monkeypatch.setattr(designs, "_BLOCK_WORK", 100)
     n = 1000
     X, cells = STORED[stored](n).astype(np.float32), cells_of(n, rng.random(n))
     W = rng.normal(size=(X.shape[1] + 1, 16)).astype(np.float32)
@@ -396,7 +396,7 @@ def test_a_configuration_alone_takes_the_course_it_takes_in_the_batch(compiled: 
 @pytest.mark.skipif(not kernels.ready(), reason="needs numba")
 def test_a_run_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     take(True, monkeypatch)
-    monkeypatch.setattr(designs, "_WORK", 1000)
+    monkeypatch.setattr(designs, "_BLOCK_WORK", 1000)
     runs = []
     for number in (1, 2):
         monkeypatch.setattr(threads, "count", lambda number=number: number)

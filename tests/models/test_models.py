@@ -14,7 +14,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.features import features
 from equirate.data.sample import Sample
-from equirate.game.column_generation import FIRST
+from equirate.game.column_generation import FIRST_COLUMNS
 from equirate.game.linear_engine import LinearEngine
 from equirate.mixtures import Source
 from equirate.models import Finite, Linear, Oracle, PlugIn, make_model
@@ -457,8 +457,8 @@ def test_column_generation_begins_with_the_labels_regression_at_thresholds_all_o
     decided = members.decide(x)
     np.testing.assert_allclose(generation.columns(first).rates, table.rates(table.cells.sums(decided)))
     shares = np.sort(decided.mean(axis=0))
-    assert len(first) in (FIRST, FIRST + 1)  # evenly spaced, and the one with the fewest errors
-    assert np.diff(shares).max() <= 1.5 / FIRST
+    assert len(first) in (FIRST_COLUMNS, FIRST_COLUMNS + 1)  # evenly spaced, and the one with the fewest errors
+    assert np.diff(shares).max() <= 1.5 / FIRST_COLUMNS
     weights = members.W[:-1]
     np.testing.assert_allclose(weights, np.repeat(weights[:, :1], len(first), axis=1), rtol=1e-6)
     assert (decided != y[:, None]).mean(axis=0).min() == pytest.approx(

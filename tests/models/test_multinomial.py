@@ -86,7 +86,7 @@ def test_correlated_features_and_rare_classes_take_few_passes(monkeypatch):
     monkeypatch.setattr(multinomial._Regression, "loss", counted)
     fitted(X, Y)
     with_scales = len(passes)
-    monkeypatch.setattr(multinomial, "WIDEST", 0)  # without second moments
+    monkeypatch.setattr(multinomial, "MAX_FEATURES_FOR_MOMENTS", 0)  # without second moments
     fitted(X, Y)
     assert with_scales <= 30
     assert with_scales < len(passes) - with_scales

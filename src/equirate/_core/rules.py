@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from .errors import FileError
 
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 """Characters of one text."""
-MOST = 100_000
+MAX_ENTRIES = 100_000
 """Entries of one list."""
 _BLOCK = 2**20
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -89,7 +89,7 @@ class Whole(Rule):
 class Text(Rule):
     """A text that is not too long."""
 
-    longest: int = LONGEST
+    longest: int = MAX_CHARACTERS
 
     def passes(self, value: Any) -> bool:
         """Whether it is text of that length without surrogates, which cannot be encoded."""
@@ -153,7 +153,7 @@ class ListOf(Rule):
     """A list whose entries follow one rule."""
 
     rule: Rule
-    most: int = MOST
+    most: int = MAX_ENTRIES
     least: int = 0
 
     def passes(self, value: Any) -> bool:

@@ -20,7 +20,7 @@ _limiting = threading.Lock()
 """Held by the fit that keeps BLAS to one thread."""
 _working = threading.local()
 """Whether this thread works on blocks: what it calls then works alone, since nobody would be free to help it."""
-FEW = 10_000
+MIN_ROWS = 10_000
 """Rows below which OpenBLAS works alone anyway."""
 
 
@@ -62,7 +62,7 @@ def undisturbed(rows: int, compiled: bool = True) -> Iterator[None]:
     """
     # BLAS has one limit for the whole process, which concurrent fits must not set and restore across each other: one
     # fit at a time sets it, and a fit that overlaps leaves it as it is.
-    own = count() > 1 and rows >= FEW and (not compiled or kernels.ready())
+    own = count() > 1 and rows >= MIN_ROWS and (not compiled or kernels.ready())
     if not own or not _limiting.acquire(blocking=False):
         yield
         return

@@ -19,7 +19,7 @@ from ..models.cross_fitting import Trainer
 from ..models.forests import Boosted, chances
 from .libraries import LIBRARIES, THREADS, Array, Bins, Index, Params, bins_of, plain_settings
 
-FEWEST, MOST = 4, 20
+MIN_ROUNDS, MAX_ROUNDS = 4, 20
 """Smallest and largest number of rounds if ``trees`` limits the trees of all classes together."""
 _OWN_WAY = ("rf", "dart")
 """Boosting types whose trees are not simply added up."""
@@ -268,7 +268,7 @@ class BinnedTrainer(Trainer):
         settings = self.settings if fold is None or classes > 2 else {**self.settings, **self.in_folds}
         if self.most is not None:  # two classes have one tree per round, more classes have one each
             rounds = self.most // (len(present) if len(present) > 2 else 1)
-            settings = {**settings, "n_estimators": min(max(rounds, FEWEST), MOST)}
+            settings = {**settings, "n_estimators": min(max(rounds, MIN_ROUNDS), MAX_ROUNDS)}
         weighed = None if weights is None else weights[train]
         bins = self._part(f"without {fold}", train)
         forest, scores = bins.fit(place, weighed, len(present), settings, list(tested.values()))

@@ -24,7 +24,7 @@ from ..problem.table import make_table
 from ..training.training import Training
 from .fixed_sequence import run_sequence
 from .margins import FoldMixtures
-from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
+from .methods import TIGHTENING, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
 
 Array = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def cross_fit(training: Training, solution: Solution, seconds: float) -> MethodR
     some_rows, size = thinned(constraint_test, rows, plain), constraint_test.count(rows)
     over_normal, tight = (
         constraint_test.excess_over_normal(*some_rows, size),
-        TIGHT * constraint_test.reach(*some_rows, size),
+        TIGHTENING * constraint_test.reach(*some_rows, size),
     )
     on_all = training.settings.may_mix_on_training_rows(constraint_test.count(rows[len(rows) // K :]), training.width)
     if training.fits_parts_together:

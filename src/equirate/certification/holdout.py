@@ -24,7 +24,7 @@ from ..training.training import Training
 from .fixed_sequence import run_sequence
 from .folds import excess_on_unseen_rows
 from .margins import MARGIN_TOLERANCE, FoldMixtures
-from .methods import TIGHT, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
+from .methods import TIGHTENING, MethodResult, constraint_test_of, feasible_margins, thinned, too_few
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def hold_out(training: Training, solution: Solution, method: str) -> MethodResul
     over_normal = constraint_test.excess_over_normal(*some_rows, size)
     excess = np.zeros_like(over_normal)
     if training.fits_parts_together:
-        tight = feasible_margins(training.problem, TIGHT * (constraint_test.reach(*some_rows, size) + over_normal))
+        tight = feasible_margins(training.problem, TIGHTENING * (constraint_test.reach(*some_rows, size) + over_normal))
         if not training.mixes_on_held_out:
             excess = excess_on_unseen_rows(training)
         solution = training.solve_on_training([np.zeros(len(tight)), -tight])[1]

@@ -31,11 +31,11 @@ from .constraint_test import ConstraintTest
 Array = NDArray[np.float64]
 RowIndex = NDArray[np.intp]
 
-COLUMNS = 100
+MAX_COLUMNS = 100
 """Columns that mixtures with margins are made of, at most."""
-ROWS = 20_000
+MAX_ROWS = 20_000
 """Rows that standard errors are gathered on, at most."""
-WORK = 2e8
+MAX_WORK = 2e8
 """Constraints times cells times pairs of columns, at most."""
 _DIRECTIONS = 160
 _AGAIN = 4
@@ -120,7 +120,7 @@ class FoldMixtures:
         directions = np.random.default_rng(0).dirichlet(np.full(len(rows), 0.5), _DIRECTIONS)
         directions /= np.ptp(values, axis=1) + 1e-12
         chosen += [usable[np.argmin(values, axis=1)], usable[np.argmin(directions @ values, axis=1)]]
-        most = int(np.clip(np.sqrt(WORK / max(j * len(self.constraint_test.cells), 1)), 40, COLUMNS))
+        most = int(np.clip(np.sqrt(MAX_WORK / max(j * len(self.constraint_test.cells), 1)), 40, MAX_COLUMNS))
         candidates = np.concatenate(chosen)
         first = np.sort(np.unique(candidates, return_index=True)[1])[:most]
         return np.asarray(np.sort(candidates[first]), dtype=np.intp)
@@ -138,11 +138,11 @@ class FoldMixtures:
     # -- standard errors -------------------------------------------------------------------------
 
     def _used(self, inside: RowIndex) -> RowIndex:
-        """At most `ROWS` of the rows, evenly spaced: within a cell the order of the rows does not matter."""
-        if len(inside) <= ROWS:
+        """At most `MAX_ROWS` of the rows, evenly spaced: within a cell the order of the rows does not matter."""
+        if len(inside) <= MAX_ROWS:
             return inside
         order = inside[np.argsort(self.constraint_test.cells.index[inside], kind="stable")]
-        return np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
+        return np.sort(order[np.linspace(0, len(order) - 1, MAX_ROWS).astype(np.intp)])
 
     def _gather(self, used: RowIndex) -> None:
         """Sums over pairs of columns, cell by cell, and the columns' own rates on some rows."""

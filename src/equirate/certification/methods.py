@@ -46,9 +46,9 @@ Array = NDArray[np.float64]
 RowIndex = NDArray[np.intp]
 
 METHODS = ("cross", "holdout")
-TIGHT = 1.2
+TIGHTENING = 1.2
 """Factor of the margin that columns are also generated for: a little more than the reach of the test's bound."""
-MOST = 20_000
+MAX_ROWS_FOR_REACH = 20_000
 """Rows, about, that the reach of the test's bounds is measured on."""
 TOO_FEW = "there are too few examples behind some rate to deal them out in folds"
 
@@ -84,8 +84,8 @@ def too_few(constraint_test: ConstraintTest, plain: Classifier) -> MethodResult:
 
 
 def thinned(constraint_test: ConstraintTest, rows: RowIndex, plain: Classifier) -> tuple[RowIndex, Array]:
-    """At most about `MOST` of the rows, and the predictions of the plain classifier there."""
-    rows = rows[:: max(len(rows) // MOST, 1)]
+    """At most about `MAX_ROWS_FOR_REACH` of the rows, and the predictions of the plain classifier there."""
+    rows = rows[:: max(len(rows) // MAX_ROWS_FOR_REACH, 1)]
     return rows, plain.expected_sample(constraint_test.sample.take(rows))
 
 

@@ -24,11 +24,11 @@ from .slices import Attribute, Slice
 
 Array = NDArray[np.float64]
 
-MANY = 100
+MANY_VALUES = 100
 """With more values than this, making each value of a numeric attribute a group is likely a mistake."""
 MOST_NUMBERS = 200
 """Groups of a numeric attribute at most: with more it is a quantity, and a constraint for each value means nothing."""
-MOST = 1000
+MAX_GROUPS = 1000
 """Groups at most: each has two constraints or more, and a table of rates by cells has the square of their number."""
 _BLOCK = 1 << 20  # examples that are processed together
 
@@ -99,14 +99,14 @@ def refuse_many(groups: Groups, kept: int, what: str) -> None:
                 f"{what} makes {kept:,} groups of the numeric attribute {name!r}, which has {count:,} values. "
                 f"Put it {fix}; leave small groups out with min_support; give codes that are no quantity as text"
             )
-        if min(count, kept) > MANY:
+        if min(count, kept) > MANY_VALUES:
             unusual.append(
                 f"the attribute {name!r} has {count:,} different values, and each becomes a group: put it {fix}"
             )
-    if kept > MOST:
+    if kept > MAX_GROUPS:
         raise DataError(
-            f"{what} makes {kept:,} groups, more than {MOST:,}: join values into fewer groups, or leave small groups "
-            "out with min_support, such as min_support=30"
+            f"{what} makes {kept:,} groups, more than {MAX_GROUPS:,}: join values into fewer groups, or leave small "
+            "groups out with min_support, such as min_support=30"
         )
     for text in unusual:
         warn(text, EquirateWarning)

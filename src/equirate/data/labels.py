@@ -24,9 +24,9 @@ Classes = tuple[Any, ...]
 
 BINARY: Classes = (0, 1)
 """The classes of labels that are 0 and 1 already."""
-MANY = 100
+MANY_CLASSES = 100
 """With more classes than this, a warning says how much memory they take."""
-MOST = 1000
+MAX_CLASSES = 1000
 """Classes at most: with more, labels are a quantity or an identifier."""
 _ROUNDED = 1e-6  # how far the sum of a row's probabilities may be from 1, by rounding in single precision
 _BLOCK = 1 << 18  # labels that are looked at together
@@ -135,12 +135,12 @@ def _refuse_mixed(values: set[Any], name: str) -> None:
 
 def check_number(count: int, rows: int, name: str = "y") -> None:
     """Refuse more classes than make sense, and warn of many."""
-    if count > MOST:
+    if count > MAX_CLASSES:
         raise DataError(
-            f"{name} has {count:,} different values, more than {MOST:,} classes: labels that are a quantity or an "
-            "identifier are no classes; put them into fewer"
+            f"{name} has {count:,} different values, more than {MAX_CLASSES:,} classes: labels that are a quantity or "
+            "an identifier are no classes; put them into fewer"
         )
-    if count > MANY:
+    if count > MANY_CLASSES:
         size = 8 * count * rows / 1e9
         warn(
             f"{name} has {count:,} classes: probabilities of {rows:,} rows take {size:.2g} GB, and every pass compares "

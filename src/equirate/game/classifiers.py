@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 BLOCK = 1 << 20
 """Longer arrays are predicted in blocks of this many rows."""
-FEW = 16
+FEW_MEMBERS = 16
 """With up to this many members, a mixture is added up one member at a time."""
 
 
@@ -142,7 +142,7 @@ class Classifier:
             return snapped(by_class)
         if len(self.weights) == 1 and self.weights[0] == 1:
             return decided[:, 0].astype(float)
-        if len(self.weights) > FEW:
+        if len(self.weights) > FEW_MEMBERS:
             return snapped(decided @ self.weights)
         total = np.zeros(len(decided))
         for member, weight in zip(decided.T, self.weights, strict=True):  # avoids a float array for all members

@@ -38,15 +38,15 @@ PATIENCE = 2
 """Number of successive answers without such an improvement after which generation stops."""
 PASSES = 60
 """Largest number of answers, by default."""
-INNER = 20
+MAX_PRICINGS = 20
 """Largest number of times that known families are priced for one answer."""
-FIRST = 24
+FIRST_COLUMNS = 24
 """Evenly spaced classifiers of a family that are initial columns."""
 FIRST_FOR_BLACK_BOXES = 1000
 """The same for lists and black boxes, whose prices at the best mixture so far may not lead to better ones."""
-SEVERAL = 4
+MANY_CONSTRAINTS = 4
 """With more constraints than this, a running mean of the prices is answered in addition to the prices."""
-LOWER = (0.3, 0.1)
+LOWER_PRICE_SHARES = (0.3, 0.1)
 """Shares of the constraints' prices that are answered first, with the thresholds of the labels' direction as columns.
 
 These alone meet the constraints at a high cost, so that the prices are several times those of the solution.
@@ -191,7 +191,7 @@ class Generation:
         """
         self.families = list(families)
         listed_for_black_box = self.exact and any(group.form.grid for group in self.table.groups)
-        spacing = FIRST_FOR_BLACK_BOXES if listed_for_black_box else FIRST
+        spacing = FIRST_FOR_BLACK_BOXES if listed_for_black_box else FIRST_COLUMNS
         own = self.spread(costs[:, None])[:, 0] * self.factors
         chosen = list(first)
         for f, family in enumerate(self.families):
@@ -236,7 +236,7 @@ class Generation:
     def improve(self) -> Mixture:
         """The best mixture of all classifiers of all known families."""
         mixture = self._solved_mixture()
-        for _ in range(INNER):
+        for _ in range(MAX_PRICINGS):
             if not self.add(self._cheapest(mixture.prices)):
                 break
             mixture = self._solved_mixture()
@@ -294,12 +294,12 @@ class Generation:
             others = self._elsewhere(STARTS if self.exact else 0)
             spread = self._rng.uniform(-SPREAD, SPREAD, (SPREADS - len(others), len(prices[-1])))
             asked += [*others, *(prices[-1] * np.exp(exponents) for exponents in spread)]
-        elif self.table.program.n_constraints > SEVERAL:
+        elif self.table.program.n_constraints > MANY_CONSTRAINTS:
             self._smooth = prices[0] if self._smooth is None else (prices[0] + self._smooth) / 2
             asked.append(self._smooth)
         if self._has_label_thresholds_only() and not self.master.has_ratios and prices[0][0] > 0:
-            lower = np.ones((len(LOWER), len(prices[0])))
-            lower[:, self.table.constraints] = np.array(LOWER)[:, None]
+            lower = np.ones((len(LOWER_PRICE_SHARES), len(prices[0])))
+            lower[:, self.table.constraints] = np.array(LOWER_PRICE_SHARES)[:, None]
             asked = list(prices[0] * lower)
         table = self.table if self.training is None else self.training
         self._asked = self.table.coefficients(np.stack(asked, axis=1)) if self.exact else None

@@ -43,7 +43,7 @@ MET = 5e-6
 """Violations up to this size are rounding: the tolerance of a programme, divided by the smallest denominator."""
 ROUNDS = 100
 """Largest number of answers of the model when the violation alone is minimised."""
-ASKED = 8
+MAX_MODEL_CALLS = 8
 """How often the model is asked for helpful classifiers for one set of constraints."""
 
 
@@ -192,7 +192,7 @@ class Candidates:
     def impossible(self, constraints: Sequence[Constraint]) -> bool:
         """Whether no mixture meets the constraints within the tolerance."""
         loose = _loosened(constraints, self.solution.tolerance)
-        for _ in range(ASKED):
+        for _ in range(MAX_MODEL_CALLS):
             if self.broken(loose, self._mixed(loose)) <= MET:
                 return False
             if not self.asks or not self._helped(loose):
@@ -202,7 +202,7 @@ class Candidates:
 
     def least(self, constraints: Sequence[Constraint]) -> tuple[float, Array]:
         """The smallest tolerance, in the units of the constraints, and a mixture that meets them with it."""
-        for _ in range(ASKED):
+        for _ in range(MAX_MODEL_CALLS):
             violation, mixture = self._least(constraints)
             clearly_less = violation - max(1e-4, 0.002 * violation)
             if not self.asks or violation <= MET or not self._helped(_loosened(constraints, clearly_less)):

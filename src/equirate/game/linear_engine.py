@@ -28,7 +28,7 @@ from ..mixtures import Columns, Source, best_by_violation, largest, values
 from ..models.cell_rows import CellRows, Direction
 from ..models.linear import Linear
 from ..models.linear_members import LinearMembers
-from ..models.logistic_oracle import FEW, FREE, RIDGES, View, choose_ridge
+from ..models.logistic_oracle import FREE, RIDGES, ROWS_PER_WEIGHT, View, choose_ridge
 from ..models.messages import Family
 from ..problem.table import Table
 from .column_generation import PASSES, Generation, generate, keeping_columns
@@ -37,20 +37,20 @@ from .refining import refine
 Array = NDArray[np.float64]
 OnPass = Callable[[Sequence[Generation]], Any]
 
-DENSE = 16_000_000
+MAX_VALUES_MADE_DENSE = 16_000_000
 """Sparse features with up to this many values are made dense and get second moments: fewer passes, the same result."""
 DECISION_ROWS = 50_000
 """Approximate number of rows for the decision with held-out rows; all rows if there are fewer.
 
 The answer is yes or no. A quarter of this many rows shows differences of a few thousandths in a rate; smaller ones
 hardly matter."""
-FEWEST = 5
+ROWS_PER_CELL = 5
 """Held-out rows per cell, on average, that are needed for the decision."""
-WIDEST = 400
+MAX_FEATURES_FOR_RIDGE = 400
 """Largest number of features for which the ridge is chosen by left-out loss if rows are few."""
-COUNTED = 48
+COLUMNS_COUNTED = 48
 """Approximate number of columns whose rates are counted with `predict`: those of the mixture, and near candidates."""
-MOST_COUNTED = 1_000_000
+MAX_DECISIONS_COUNTED = 1_000_000
 """Rows times columns up to which columns outside the mixture are counted."""
 _BLOCK, _COUNTED_ROWS = 1 << 16, 1 << 13
 """Rows that a thread counts together, and those of them whose scores stay in cache."""
@@ -97,7 +97,7 @@ class LinearEngine:
         fine = cells if part is None or parts == 1 else cells.by_part(part, parts)
         X, shared = features(sample.X, len(sample), finite=False), cells.shared  # they have been checked
         sparse = bool(sp.issparse(X))  # the type stubs narrow the class of X after a direct check
-        if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
+        if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(MAX_VALUES_MADE_DENSE, 4 * shared.total(X.nnz)):
             X = X.toarray()
         return cls(CellRows(X, fine, centre=setting.intercept or setting.standardise), parts, setting, tolerance)
 
@@ -122,7 +122,7 @@ class LinearEngine:
     def choose_ridge(self, train: Array) -> None:
         """Choose the ridge by left-out loss, if rows are few."""
         penalties, width = self._penalties(), self.rows.width
-        few = self.rows.shared.total(self.rows.size) < FEW * width and width <= WIDEST
+        few = self.rows.shared.total(self.rows.size) < ROWS_PER_WEIGHT * width and width <= MAX_FEATURES_FOR_RIDGE
         if few and len(penalties) > 1:
             self.penalty = penalties[choose_ridge(self.rows, penalties, train)]
 
@@ -311,7 +311,7 @@ class LinearEngine:
         the answer is no.
         """
         held_out = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
-        if self.rows.shared.total(self.rows.size) * held_out.sum() < self.rows.total * FEWEST * held_out.size:
+        if self.rows.shared.total(self.rows.size) * held_out.sum() < self.rows.total * ROWS_PER_CELL * held_out.size:
             return False
         factors = self.factors(range(1, self.parts), generation.table.cells.totals)
         before = _value_on(generation, factors)
@@ -370,8 +370,8 @@ class LinearEngine:
         wanted += [best_by_violation(generation.table, columns, self.tolerance, both) for both in (True, False)]
         needed = len(wanted)
         for prices in generation.mixture.prices:
-            wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COUNTED].tolist()
-        count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(self.rows.size), 1))
+            wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COLUMNS_COUNTED].tolist()
+        count = min(COLUMNS_COUNTED, MAX_DECISIONS_COUNTED // max(self.rows.shared.total(self.rows.size), 1))
         return sorted(dict.fromkeys(wanted[: max(needed, count)]))
 
 

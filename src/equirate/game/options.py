@@ -195,7 +195,7 @@ class Options:
         return Rules(rounds, every, theta, share * lam, share * slack, levels, two_sets)
 
 
-_MOST = 2**53
+_MAX_ROUNDS = 2**53
 """Largest number of rounds: integers up to this one are exact as floats."""
 
 
@@ -204,8 +204,8 @@ def _count(value: int | None, name: str, default: int) -> int:
         return default
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise AlgorithmError(f"{name} must be a whole number of at least 1; got {value!r}")
-    if value > _MOST:
-        raise AlgorithmError(f"{name} must be at most {_MOST:,}")
+    if value > _MAX_ROUNDS:
+        raise AlgorithmError(f"{name} must be at most {_MAX_ROUNDS:,}")
     return int(value)
 
 

@@ -26,7 +26,7 @@ ROUNDS = 15
 """Largest number of steps."""
 PATIENCE = 3
 """Number of successive steps without an improvement after which the search ends."""
-ROWS = 50_000
+SEARCHED_ROWS = 50_000
 """Approximate number of rows that are searched."""
 BEGIN = 2
 """Number of directions that a step starts from, the cheapest ones."""
@@ -42,7 +42,7 @@ _GAIN = (1e-5, 1e-4)
 
 def refine(generation: Generation, view: View, rounds: int = ROUNDS) -> None:
     """Search for directions until they no longer improve the mixture, for so many steps at most."""
-    rows = view.rows.thinned(ROWS)
+    rows = view.rows.thinned(SEARCHED_ROWS)
     length = float(np.linalg.norm(view.directions[1].weights[:-1])) if len(view.directions) > 1 else 0.0
     best, stale = generation.improve().value, 0
     for _ in range(rounds if length > 0 else 0):

@@ -16,7 +16,7 @@ PARAMETERS = {
 """The parameter of each classifier that names categorical features; XGBoost's is read where features are binned."""
 UNSET = ("auto", "from_dtype")
 """Values, besides None, by which a classifier finds categorical features itself."""
-MOST = {"HistGradientBoostingClassifier": 255}
+MAX_CATEGORIES = {"HistGradientBoostingClassifier": 255}
 """Largest number of categories of one feature that a classifier takes, where there is a limit."""
 
 
@@ -44,4 +44,4 @@ def with_categories(estimator: Any, columns: tuple[int, ...]) -> Any:
 
 def most_categories(estimator: Any) -> int | None:
     """Largest number of categories of one feature that a classifier takes; None for no limit."""
-    return MOST.get(type(estimator).__name__)
+    return MAX_CATEGORIES.get(type(estimator).__name__)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-ROWS = 20_000
+MIN_ROWS_SEARCHED = 20_000
 """Smallest number of rows that offsets are searched on: a share has a standard error of at most .004."""
 SWEEPS = 2
 """Number of passes over the classes: further ones gain little."""

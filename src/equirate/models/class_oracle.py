@@ -23,7 +23,7 @@ from .._core.errors import DataError, FileError
 from .._core.rules import ArrayOf, Fields, Whole
 from ..data.cells import Cells
 from ..data.features import checked_features
-from ..data.labels import MOST
+from ..data.labels import MAX_CLASSES
 from ..data.sample import count_rows, taken
 from ..mixtures import Source
 from .capabilities import Capabilities
@@ -279,7 +279,7 @@ class ClassOracleLearner(Learner):
 class ClassScoredMembers(FittedMembers):
     """Rules on the scores of several classifiers: the class whose score is furthest above its offset."""
 
-    settings_rule = Fields({"classes": Whole(3, MOST), "width": Whole(1, 10_000_000)})
+    settings_rule = Fields({"classes": Whole(3, MAX_CLASSES), "width": Whole(1, 10_000_000)})
     array_rules = {  # noqa: RUF012  # frozen like the class
         **{"coefficients": ArrayOf("f", 3), "intercepts": ArrayOf("f", 2)},
         **{"place": ArrayOf("i", 1), "offsets": ArrayOf("f", 2)},

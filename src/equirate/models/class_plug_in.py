@@ -37,7 +37,7 @@ from .rows import Rows
 from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
-ENOUGH = 50
+ROWS_PER_FEATURE_AND_CLASS = 50
 """Number of rows per feature and class from which on a linear model is judged on the rows that it was fitted to."""
 
 
@@ -64,7 +64,7 @@ class ClassPlugIn(PlugIn):
         """Fit the probabilities, which replace the features in the game."""
         weights = cells.n_classes * (sample.X.shape[1] if np.ndim(sample.X) == 2 else 1)
         rows = cells.shared.total(int((cells.weights > 0).sum()))
-        enough = not fits_closely(self.estimator) and rows >= ENOUGH * weights
+        enough = not fits_closely(self.estimator) and rows >= ROWS_PER_FEATURE_AND_CLASS * weights
         setting = replace(self, folds=1) if enough and self.folds is None else self
         posterior, probabilities = setting.estimate(sample, cells, seed)
         given = GivenProbabilities(posterior.signatures, posterior.n_classes)

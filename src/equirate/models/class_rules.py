@@ -18,9 +18,9 @@ from .._core.errors import FileError
 from .._core.rules import ArrayOf, Fields, Whole
 from ..data.cells import Cells
 from ..data.features import is_sparse
-from ..data.labels import MOST
+from ..data.labels import MAX_CLASSES
 from ..mixtures import Source
-from .class_offsets import ROWS, cheapest_offsets, offset_grid
+from .class_offsets import MIN_ROWS_SEARCHED, cheapest_offsets, offset_grid
 from .contract import Choice, Learner
 from .members import Members
 from .messages import Family
@@ -72,7 +72,7 @@ def lead(costs: Array) -> Array:
 class ClassPlugInMembers(PosteriorMembers):
     """Plug-in rules, costs (label and signature, answers, rules)."""
 
-    settings_rule = Fields({**SETTINGS, "classes": Whole(3, MOST)}, OPTIONAL_SETTINGS)
+    settings_rule = Fields({**SETTINGS, "classes": Whole(3, MAX_CLASSES)}, OPTIONAL_SETTINGS)
     array_rules = {"costs": ArrayOf("f", 3), **SIGNATURE_ARRAYS}  # noqa: RUF012  # frozen like the class
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
@@ -187,7 +187,7 @@ class Searched:
     def of(cls, probabilities: Array, cells: Cells, n_classes: int) -> Searched:
         """Gather the rows."""
         first, total = cells.shared.places(len(probabilities))
-        step = max(total // ROWS, 1)
+        step = max(total // MIN_ROWS_SEARCHED, 1)
         rows = slice(-first % step, len(probabilities), step)
         parts = cells.shared.gather((np.array(probabilities[rows]), cells.index[rows], np.array(cells.weights[rows])))
         sampled, index, weights = (np.concatenate(each) for each in zip(*parts, strict=True))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
 from .._core.rules import ArrayOf, Fields, Whole
-from ..data.labels import MOST
+from ..data.labels import MAX_CLASSES
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from .capabilities import Capabilities
@@ -99,7 +99,7 @@ class ClassScoreMembers(Members):
     probabilities: Probabilities
     groups: tuple[Slice, ...]
     rules: Array
-    settings_rule = Fields({"groups": GROUPS, "classes": Whole(3, MOST)})
+    settings_rule = Fields({"groups": GROUPS, "classes": Whole(3, MAX_CLASSES)})
     array_rules = {"costs": ArrayOf("f", 3)}  # noqa: RUF012  # frozen like the class
 
     @property

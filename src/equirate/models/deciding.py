@@ -16,7 +16,7 @@ from ..data.features import dense, is_sparse
 
 _SPLIT = 2.0**27 + 1
 """Cuts a double into two halves whose products are exact (Dekker 1971)."""
-_ROWS = 1024
+_BLOCK_ROWS = 1024
 """Rows per block that are summed again."""
 
 
@@ -31,8 +31,8 @@ def above(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.bool_]:
     """
     decided: NDArray[np.bool_] = scores > 0
     rows = _doubtful(X, W, scores)
-    for start in range(0, len(rows), _ROWS):
-        block = rows[start : start + _ROWS]
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS]
         decided[block] = in_order(X[block], W) > 0
     return decided
 
@@ -50,8 +50,8 @@ def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]
         steep = np.sqrt(np.einsum("ij,ij->j", W[:-1], W[:-1], dtype=float))
         shift = unit * np.abs(W[-1].astype(float))
         sizes = np.abs(scores)
-        nearest = sizes.min(axis=1, initial=np.inf) if len(sizes) < _ROWS else np.full(len(sizes), np.inf)
-        for column in sizes.T if len(sizes) >= _ROWS else ():  # twice as fast as along the rows
+        nearest = sizes.min(axis=1, initial=np.inf) if len(sizes) < _BLOCK_ROWS else np.full(len(sizes), np.inf)
+        for column in sizes.T if len(sizes) >= _BLOCK_ROWS else ():  # twice as fast as along the rows
             np.minimum(nearest, column, out=nearest)
         rows = np.flatnonzero(nearest <= length * steep.max(initial=0.0) + shift.max(initial=0.0))
         if not len(rows):  # nearly always, and a single row is decided in microseconds

@@ -41,7 +41,7 @@ MERGE_LIMIT = 50_000_000
 """Values of a dense table up to which its rows are merged: the merged table is a copy."""
 _BLOCK_VALUES = 1 << 18
 """Scores in a block of rows of the passes in numpy, which then stay in cache."""
-_WORK = 2_000_000
+_BLOCK_WORK = 2_000_000
 """Multiplications worth a block of their own in a compiled pass."""
 _MOST_BLOCKS = 8
 _PARTIAL_VALUES = 1 << 22
@@ -164,7 +164,7 @@ class Design:
         n = self.X.shape[0]
         values = stored_values(self.X)
         most = max(min(_MOST_BLOCKS, _PARTIAL_VALUES // (wide * (self.X.shape[1] + 1))), 2)
-        count = int(min(max(values * wide // _WORK, 1), most, max(n, 1)))
+        count = int(min(max(values * wide // _BLOCK_WORK, 1), most, max(n, 1)))
         if not self.sparse:
             edges = np.linspace(0, n, count + 1).astype(int)
         else:  # rows with as many values
@@ -223,7 +223,7 @@ def decisions(X: Any, W: Floats) -> NDArray[np.bool_] | None:
     sparse = is_sparse(X)
     arrays = (X.indptr, X.indices, X.data) if sparse else (X,)
     decided = np.empty((n, wide), np.uint8)
-    cuts = max(min(n * X.shape[1] * wide // _WORK, 8 * _MOST_BLOCKS), 1)
+    cuts = max(min(n * X.shape[1] * wide // _BLOCK_WORK, 8 * _MOST_BLOCKS), 1)
     edges = np.linspace(0, n, cuts + 1).astype(int)
     run, padded = passes.decide_sparse if sparse else passes.decide_dense, _padded(W, wide, W.dtype)
     threads.each(run, [(*arrays, padded, decided, int(a), int(b)) for a, b in itertools.pairwise(edges)])

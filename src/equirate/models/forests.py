@@ -32,7 +32,7 @@ TREE = 20_000.0
 """Multiplications that one tree is worth without a compiler, however few the rows are: some 15 microseconds."""
 _LOT = 16384
 """Rows that one thread takes at a time."""
-_FEW = 1 << 14
+_MAX_NODES_AT_ONCE = 1 << 14
 """Rows times trees up to which all trees are descended at once: that many node numbers stay in cache."""
 _NONE = np.zeros(0, np.int32)
 
@@ -190,7 +190,7 @@ class Forest:
             lots = [(X, *arrays, scores, a, min(a + _LOT, len(X))) for a in range(0, len(X), _LOT)]
             threads.each(descend, lots)
             return scores
-        if len(X) * len(self.roots) <= _FEW:
+        if len(X) * len(self.roots) <= _MAX_NODES_AT_ONCE:
             return self._few_scores(X, scores)
         columns, is_leaf = np.ascontiguousarray(X.T), (self.left == np.arange(len(self.left))).tolist()
         for root, column in zip(self.roots.tolist(), self.column.tolist(), strict=True):

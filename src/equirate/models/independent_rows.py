@@ -21,7 +21,7 @@ from .messages import Family
 
 Array = NDArray[np.float64]
 
-MOST = 400
+MAX_DISTINCT_ROWS = 400
 """Largest number of distinct rows: a system of as many equations is solved, and a family has as many classifiers."""
 REPEATED = 5
 """Mean number of examples per distinct row from which on deciding each row separately does not overfit."""
@@ -79,8 +79,8 @@ class IndependentRows(FittedLinear):
 
 
 def _distinct(X: Any) -> Array | None:
-    """The distinct rows, sorted; None where they are more than the features and the intercept, or than `MOST`."""
-    most = min(X.shape[1] + 1, MOST)
+    """The distinct rows, sorted; None if more than the features and the intercept, or than `MAX_DISTINCT_ROWS`."""
+    most = min(X.shape[1] + 1, MAX_DISTINCT_ROWS)
     for rows in (slice(0, 8 * most), slice(None)):  # usually the first rows are enough to see that there are too many
         distinct = np.unique(dense(X[rows]), axis=0)
         if len(distinct) > most:

@@ -27,7 +27,7 @@ SECANTS = 8
 """Known directions, those of least loss, whose differences correct a step."""
 ALIKE = 0.2
 """Share of all costs by which costs may have moved for the last step to be shortened instead of a new one taken."""
-SHORTEST, LONGEST = 0.1, 0.6
+MIN_STEP_SHARE, MAX_STEP_SHARE = 0.1, 0.6
 """Shares of a step that overshot between which the minimum of the cubic is taken."""
 SETTLED = 1e-3
 """Newton decrement, as a share of the total weight, below which a regression counts as solved."""
@@ -37,7 +37,7 @@ FREE = 1e-6
 """Ridge on the intercept."""
 RIDGES = (1.0, 10.0, 100.0)
 """Ridges to choose from where rows are few."""
-FEW = 50
+ROWS_PER_WEIGHT = 50
 """Rows for each weight up to which the ridge is chosen."""
 LESS = 0.99
 """Share of the left-out loss that a larger ridge must come down to."""
@@ -157,7 +157,7 @@ class View:
         root = np.sqrt(max(rise * rise - start_slope * end_slope, 0.0))
         width = end_slope - start_slope + 2 * root
         share = 1 - (end_slope + root - rise) / width if abs(width) > 1e-300 else 0.5
-        share = float(np.clip(share, SHORTEST, LONGEST)) if np.isfinite(share) else 0.5
+        share = float(np.clip(share, MIN_STEP_SHARE, MAX_STEP_SHARE)) if np.isfinite(share) else 0.5
         return np.asarray(self.directions[best].weights + share * move)
 
     def solver(self, costs: Array) -> Solve:

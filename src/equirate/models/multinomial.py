@@ -38,7 +38,7 @@ MOST_PASSES = 300
 """Largest number of steps."""
 SAMPLED = 20_000
 """Rows, evenly spaced, that second moments are estimated on: they set the scale of the steps, not the result."""
-WIDEST = 1000
+MAX_FEATURES_FOR_MOMENTS = 1000
 """Features up to which second moments are used: their eigenvectors take half a second then."""
 _BLOCK = 1 << 18
 """Values of features per block, in double precision: they stay in cache."""
@@ -181,7 +181,7 @@ class _Regression:
 
     def _second_moments(self) -> tuple[Array, Array]:
         """Eigenvalues and eigenvectors of the second moments of standardised features, from a sample of the rows."""
-        if self.sparse or self.width > WIDEST:
+        if self.sparse or self.width > MAX_FEATURES_FOR_MOMENTS:
             return np.ones(self.width), np.eye(0)
         first, total = self.shared.places(len(self.target))
         step = max(total // SAMPLED, 1)

@@ -26,7 +26,7 @@ MOST_COUNTS = 1 << 20
 """Thresholds times cells that are kept of one direction."""
 LEAST_COUNTS = 1 << 17
 """Entries of a table of counts (cells x thresholds) that is kept though rows are fewer; larger ones are `RowCounts`."""
-_MANY = 4
+_ROWS_PER_BIN = 4
 """Rows for each cell and bin from which on cells are counted in all bins at once."""
 
 
@@ -121,7 +121,7 @@ class ThresholdCounter:
         """
         low, step, place = self.binned(z, self.bins)
         fine = None
-        if self.weights is None and self.shared.size == 1 and _MANY * self.number * self.bins <= len(z):
+        if self.weights is None and self.shared.size == 1 and _ROWS_PER_BIN * self.number * self.bins <= len(z):
             fine = self._by_cell(place, self.bins)  # one look at the rows instead of two
             each = fine.sum(axis=0)
         else:

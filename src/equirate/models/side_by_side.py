@@ -23,7 +23,7 @@ from .registry import read_members
 Item = TypeVar("Item")
 
 KIND = "side_by_side"
-MOST = 64
+MAX_PARTS = 64
 """Largest number of parts in a file."""
 
 
@@ -147,8 +147,8 @@ class SideBySide(Members):
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
         """Read the parts back."""
         kinds, order = settings.get("parts"), arrays["order"]
-        if not isinstance(kinds, list) or not 1 <= len(kinds) <= MOST or not all(isinstance(k, str) for k in kinds):
-            raise FileError(f"classifiers side by side have 1 to {MOST} parts, of kinds that are named")
+        if not isinstance(kinds, list) or not 0 < len(kinds) <= MAX_PARTS or not all(isinstance(k, str) for k in kinds):
+            raise FileError(f"classifiers side by side have 1 to {MAX_PARTS} parts, of kinds that are named")
         _check_kinds(kinds)
         settings_of = tuple(f"{k}." for k in range(len(kinds)))
         arrays_of = tuple(f"{cls.nested}{k}." for k in range(len(kinds)))

@@ -20,7 +20,7 @@ from .._core.atomic import kind_of, write_whole
 from .._core.errors import EquirateError, FileError
 from .._core.plain import MOST_TEXT, from_text, to_text
 from .._core.rules import FLAG, NUMBER, SCALAR, TEXT, Fields, ListOf, Number, OneOf, Text, Whole, maybe
-from ..data.labels import MOST as MOST_CLASSES
+from ..data.labels import MAX_CLASSES
 from ..language.expressions import Constraint
 from ..problem.text import parse_constraints
 from ..problem.written import as_text
@@ -48,7 +48,7 @@ _CONTENT = Fields(
     {
         "confidence": Number(0.5, 1.0),
         "rows": _ROWS,
-        "labels": maybe(ListOf(SCALAR, MOST_CLASSES, 2)),
+        "labels": maybe(ListOf(SCALAR, MAX_CLASSES, 2)),
         "fills": FLAG,
         "followers": ListOf(_FOLLOWER, 10_000, 1),
         "model": maybe(Text(64)),

@@ -34,7 +34,7 @@ MOST_BINS = 400
 """Bins of the rows that members disagree on; each fractional one costs a fraction of its share."""
 MOST_SCORES = 1 << 20
 """Scores that processes send each other to cut bins by."""
-FEWEST = 4
+ROWS_PER_BIN = 4
 """Rows in a bin, about: smaller ones would be decided by the noise in them."""
 
 
@@ -53,7 +53,7 @@ def derandomised(
     weighted = judge.cells.weights[disputed] > 0
     disputed, score = disputed[weighted], score[weighted]
     scores = gathered(score, judge.cells.shared)
-    edges = _edges(scores, min(MOST_BINS, max(len(scores) // FEWEST, 1)))
+    edges = _edges(scores, min(MOST_BINS, max(len(scores) // ROWS_PER_BIN, 1)))
     if len(judge.program.rates) > len(edges):  # a basic solution would share every bin
         return None
     bins = np.searchsorted(edges, score, side="right")

@@ -22,7 +22,7 @@ from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem
 from .choice import Outcome
 
-MUCH = 0.01
+MIN_PRICE_NAMED = 0.01
 """Small groups are named if they cost more of the objective than this. Rates are read to the percent."""
 
 
@@ -73,7 +73,7 @@ def costly(asked: Problem, solution: Solution) -> tuple[str, ...]:
     except EquirateError:  # rates that the columns do not have
         return ()
     price = solution.sign * (solution.status.objective - without.objective)
-    if not price > MUCH:
+    if not price > MIN_PRICE_NAMED:
         return ()
     shown = listed([f"{name} has {count} {'row' if count == 1 else 'rows'}" for name, count in small.items()])
     return (

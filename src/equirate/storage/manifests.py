@@ -31,7 +31,7 @@ from .._core.rules import (
     Whole,
     maybe,
 )
-from ..data.labels import MOST as MOST_CLASSES
+from ..data.labels import MAX_CLASSES
 from ..game.algorithms import ALGORITHMS
 from ..game.solution import Status
 from ..judge.certification_record import Certification
@@ -93,7 +93,7 @@ _OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain", 
 _COMMON: dict[str, Rule] = {
     "kind": Text(100),
     "problem": PROBLEM,
-    "classes": Fields({"values": ListOf(Either((FLAG, NUMBER, TEXT)), MOST_CLASSES, 2), "dtype": Text(10)}),
+    "classes": Fields({"values": ListOf(Either((FLAG, NUMBER, TEXT)), MAX_CLASSES, 2), "dtype": Text(10)}),
     "notes": ListOf(TEXT, 1000),
     "salt": Whole(0, 2**63),
     "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), dict.fromkeys(_BESIDE, OUTPUT)),

@@ -22,7 +22,7 @@ from .._core.errors import AlgorithmError, DataError, FileError
 from .._core.rules import TEXT, Fields, ListOf, OneOf, Whole, maybe
 from .._core.seeds import stream
 from ..data.cells import Cells
-from ..data.labels import MOST
+from ..data.labels import MAX_CLASSES
 from ..data.sample import Sample, count_rows
 from ..models.capabilities import Capabilities
 from ..models.class_plug_in import ClassPlugIn
@@ -254,7 +254,7 @@ class NetworkPlugInMembers(ClassPlugInMembers):
             "groups_types": maybe(_TYPES),
             "slices": ListOf(maybe(TEXT), 1000),
             "baselines": ListOf(TEXT, 1000),
-            "classes": Whole(3, MOST),
+            "classes": Whole(3, MAX_CLASSES),
         }
     )
     posterior_type = NetworkPosterior

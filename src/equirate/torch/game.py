@@ -39,7 +39,7 @@ from ..players.surrogates import Surrogate
 from ..problem.canonical import canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table
-from ..training.parts import FEWEST
+from ..training.parts import MIN_EXAMPLES_PER_RATE
 from .adjusting import adjusted, partners
 from .inputs import as_rows, checked_index, device_of
 from .keeping import play_state, restore_play
@@ -509,7 +509,7 @@ def _split_weights(examples: Examples, cells: Cells, problem: Problem, held_out:
         if held_out != "auto":
             raise DataError(f'held_out is "auto", a share of the rows, some of the rows, or None; got {held_out!r}')
         parts = split_by_cell(cells, (1 - HELD_OUT, HELD_OUT), 0)
-        if not all(measurable(problem.rates(), cells.batch(part), FEWEST) for part in parts):
+        if not all(measurable(problem.rates(), cells.batch(part), MIN_EXAMPLES_PER_RATE) for part in parts):
             return examples.weights, examples.weights
         held_out = parts[1]
     value = np.asarray(_array(held_out))

@@ -34,7 +34,7 @@ REPEATED = 0.01
 """Rows repeat if the mean number of other rows that equal a row is at least this.
 
 The variance over salts of a rate, as served on new rows, is at most this share of its sampling variance below it."""
-MOST = 200_000
+MAX_ROWS_COMPARED = 200_000
 """Distinct rows of all processes that are compared with each other; of more, the most frequent and a sample."""
 FEWEST_COPIES = 10
 """Equal rows whose labels must agree to look like copies; by chance that has a probability near 1 in 1,000."""
@@ -111,7 +111,7 @@ def _pairs(counts: NDArray[Any]) -> float:
     return float((counts * np.maximum(counts - 1, 0.0)).sum())
 
 
-def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int = MOST) -> float:
+def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int = MAX_ROWS_COMPARED) -> float:
     """Mean number of other rows of all processes that equal a row: for more than ``most`` distinct rows nearly.
 
     Rows that are frequent on one process are then counted on all. Of the others, those with small hashes stand for

@@ -16,7 +16,7 @@ from ..models.design import stored_values
 from .parts import Parts
 from .training import Training
 
-LARGEST = 1 << 24
+MAX_VALUES_COPIED = 1 << 24
 """Most values for which features are copied: a tenth of a second. With more rows, rounding hardly matters."""
 
 
@@ -25,7 +25,7 @@ def merged(training: Training) -> Training:
     settings, sample, cells = training.settings, training.sample, training.cells
     nothing_held_out = training.parts.validation is None and training.parts.test is None
     plain = settings.resolved_model.capabilities.all_parts and settings.confidence is None
-    if not (nothing_held_out and plain) or cells.shared.size > 1 or stored_values(sample.X) > LARGEST:
+    if not (nothing_held_out and plain) or cells.shared.size > 1 or stored_values(sample.X) > MAX_VALUES_COPIED:
         return training
     used = np.flatnonzero(cells.weights > 0)
     hashes = row_hashes(taken(sample.X, used))

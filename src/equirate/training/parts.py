@@ -21,7 +21,7 @@ from ..problem.problem import Problem
 from .settings import SPLIT, Settings
 
 RowIndex = NDArray[np.intp]
-FEWEST = 5
+MIN_EXAMPLES_PER_RATE = 5
 """Fewest examples of a rate in every part; with fewer, fit uses all data for everything, with a warning."""
 
 
@@ -57,7 +57,7 @@ class Parts:
             return cls(None, everything, None, everything)
         shares = [(1 - tested) * (1 - share), (1 - tested) * share, tested]
         rows = split_by_cell(cells, [part for part in shares if part], seed)
-        if all(measurable(problem.rates(), cells.batch(part), FEWEST) for part in rows):
+        if all(measurable(problem.rates(), cells.batch(part), MIN_EXAMPLES_PER_RATE) for part in rows):
             ends = np.cumsum([0, *map(len, rows)]).tolist()
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             test = parts.pop() if tested else None

@@ -31,7 +31,7 @@ SPLIT = "split"
 kept for that, since the mixtures of the folds decide otherwise."""
 ROUNDING = 1e-8
 """Smallest tolerance of a violation: linear programmes meet constraints up to 1e-9."""
-_LARGEST = float(np.finfo(float).max)
+_MAX_FLOAT = float(np.finfo(float).max)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Settings:
             check_confidence(settings.confidence)
         if settings.two_sets and settings.validation == 0:
             raise EquirateError("two_sets needs held-out data: set validation to a share such as 0.4")
-        if not _number(settings.tolerance) or not 0 <= settings.tolerance <= _LARGEST:
+        if not _number(settings.tolerance) or not 0 <= settings.tolerance <= _MAX_FLOAT:
             raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
         is_integer = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
         if settings.patience is not None and (not is_integer or settings.patience < 1):

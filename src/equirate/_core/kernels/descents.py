@@ -13,7 +13,7 @@ import numpy as np
 
 from .passes import _compiled
 
-_ROWS = 256
+_BLOCK_ROWS = 256
 """Rows that go down one tree after the other together, so that a tree stays in the cache."""
 
 
@@ -36,8 +36,8 @@ def descend(
     stop: int,
 ) -> None:
     """Add the value of the leaf that each row falls into, tree by tree, to the tree's column of the scores."""
-    for first in range(start, stop, _ROWS):
-        last = min(first + _ROWS, stop)
+    for first in range(start, stop, _BLOCK_ROWS):
+        last = min(first + _BLOCK_ROWS, stop)
         for t in range(len(roots)):
             to = column[t]
             for i in range(first, last):
