@@ -56,7 +56,7 @@ class FileError(EquirateError):
 
 
 class ProcessError(EquirateError):
-    """A process that cannot do its part of a fit: one that shares its rows does not answer, or one that was forked."""
+    """A process cannot do its part of a fit: one that shares the rows does not answer, died, or was forked."""
 
 
 class EquirateWarning(UserWarning):

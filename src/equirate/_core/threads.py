@@ -52,13 +52,13 @@ def _blas() -> Any:
 
 @contextmanager
 def undisturbed(rows: int, compiled: bool = True) -> Iterator[None]:
-    """Keep BLAS to one thread meanwhile, where passes over so many rows have threads of their own.
+    """Limit BLAS to one thread in this context, if passes over ``rows`` rows run in several threads themselves.
 
-    Where these are the ``compiled`` ones, that is so only if there is a compiler.
+    Passes that are ``compiled`` do so only if there is a compiler.
 
-    After each product over some ten thousand numbers, OpenBLAS lets its threads spin for tens of milliseconds. A game
-    has such a product between passes now and then, and the passes then share the other cores with spinning threads:
-    two threads were slower than one.
+    After each product over some ten thousand numbers, the threads of OpenBLAS keep spinning for tens of milliseconds.
+    A game computes such products between its passes, which would then share the cores with spinning threads: two
+    threads were slower than one.
     """
     # BLAS has one limit for the whole process, which concurrent fits must not set and restore across each other: one
     # fit at a time sets it, and a fit that overlaps leaves it as it is.

@@ -30,11 +30,11 @@ UNTESTED_SHARES = (1.0, 1.2)
 def run_sequence(
     constraint_test: ConstraintTest, parts: Sequence[FoldMixtures], excess: Array | float = 0.0
 ) -> MethodResult:
-    """Test candidates with ever smaller margins; the first failure ends the sequence.
+    """Test candidates with ever smaller margins, and stop at the first failure.
 
-    Margins are widened by ``excess``, by which violations are larger on rows that were not seen. With folds, each
-    candidate measures it for the next one; for the first one, candidates that are not tested measure it. With a
-    separate test part the candidates, and so the ``excess``, are fixed beforehand.
+    Every margin is widened by ``excess``: how much larger violations are on rows that were not trained on. With folds
+    it is measured, before the first test on candidates that are not tested, and then on each candidate for the next
+    one. With a separate test part, candidates must not depend on the test, so ``excess`` stays as given.
     """
     rows = np.concatenate([part.test for part in parts])
     without_margin = _probability(parts, [part.plain for part in parts])

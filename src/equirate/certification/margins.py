@@ -1,16 +1,18 @@
 r"""Mixtures with a margin: the columns of one part of the data, and the standard errors of their mixtures.
 
 In: columns judged on rows that may be used, and the `ConstraintTest` that the mixture will have to pass. Out: for
-each share of the margin the best mixture :math:`\mu` with
+each share s of the margin, the best mixture :math:`\mu` with
 
 .. math:: \phi_j(\mu) + s\,\bigl(f_j + z\,SE_j(\mu)\bigr) \le 0,
 
-where z is the quantile of the confidence level and f how far the test's bound exceeds z standard errors.
+where z is the normal quantile of the confidence level, and :math:`f_j` is how far the test's bound exceeds z standard
+errors.
 
-The standard error is that of the test, by its size. A residual whose gradient with respect to the rates is g moves with
-example i by :math:`w_i (a_c p_i + e_c)`, a and e of its cell c (`judge.spread`), and :math:`p_i` is linear in the
-mixture; so all that is needed of the rows are, for each cell, the sums of :math:`w^2 d_t d_{t'}` over pairs of columns.
-They are gathered once; after that no cost depends on the number of rows.
+The standard error is the one that the test will have with its number of rows. To first order, example i of cell c adds
+:math:`w_i (a_c p_i + e_c)` to a residual, where a and e follow from the residual's gradient (`judge.spread`) and the
+probability :math:`p_i` of predicting 1 is linear in the mixture. The squared standard error is therefore a quadratic
+form of the mixture, and needs only sums over the rows of each cell: those of :math:`w^2 d_t d_{t'}` for the decisions
+of all pairs of columns. They are computed once; after that no cost depends on the number of rows.
 """
 
 from __future__ import annotations

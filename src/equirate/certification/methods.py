@@ -22,9 +22,10 @@ of the folds' mixtures would not be one of their uniform mixture. Instead what `
 the rows by the approximate test; where rows repeat, these are the decisions of a mixture and its salt. The salt is
 chosen on the other half, so the decisions are a fixed function of the row for the rows of the test.
 
-On rows of its own, that all constraints pass needs no correction: if one is broken, that one passes with a chance of at
-most 1 - confidence (an intersection-union test). The candidates of cross depend on the rows of the test and may be at
-the limit of several constraints at once, so there Holm's correction applies.
+Holdout and split, which test on rows kept for it, need no correction for several constraints: a classifier passes only
+if every constraint does, and a broken one passes with a probability of at most 1 - confidence (an intersection-union
+test). The candidates of cross depend on the rows of the test and may be at the limit of several constraints at once, so
+there Holm's correction applies.
 """
 
 from __future__ import annotations

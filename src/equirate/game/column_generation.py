@@ -12,7 +12,8 @@ without calling the oracle.
 2. *Master*: mix the columns, price all known families, add the cheapest classifier of each; repeat until none costs
    less than every column.
 3. *Oracle*: answer the prices. One pass over the data.
-4. Stop when two successive answers that the oracle cannot improve gained less than `GAIN`; otherwise go to 2.
+4. Stop after `PATIENCE` successive answers that improved the mixture by less than `GAIN`, not counting those that the
+   oracle can still refine; otherwise go to 2.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 In: a problem's table, features, and the part of every row. Out: columns with their weights for the features as given,
 and with rates of the decisions of `predict`. `engine` calls this.
 
-The model is trained and the mixture is chosen on all rows. Every regression gives one classifier, with the threshold
-that it has fitted itself. A larger set, all thresholds of all directions and refined ones (`refining`), is used if it
-is better on a quarter of the rows that is held out first, or if the constraints cannot be met without it. With few rows
-per feature, the model is trained on three quarters and the mixture is chosen on the other one, with all thresholds.
+The model is trained and the mixture is chosen on all rows. Each regression gives one classifier, whose threshold is the
+fitted intercept. A larger set of classifiers (all thresholds of all directions, and refined directions: `refining`) is
+used if a trial with a quarter of the rows held out shows that it is better, or if the constraints cannot be met without
+it. With few rows per feature, the model is trained on three quarters of the rows and the mixture is chosen on the last
+quarter, with all thresholds.
 """
 
 from __future__ import annotations

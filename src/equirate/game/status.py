@@ -69,7 +69,7 @@ class Status:
     conflict
         A minimal set of constraints that cannot be met together; empty if they are met, or if none is known.
     smallest_tolerance
-        The smallest number such that these can be met if each is loosened by it, in its own units.
+        How much each constraint of ``conflict`` must be loosened, in its own units, so that all of them can be met.
     conflict_over
         The classifiers whose mixtures this holds for, as in ``bound_over``; the constant classifiers count as columns.
     certified

@@ -160,7 +160,7 @@ class ClassPlugInLearner(Learner):
         return ClassPlugInMembers(self.posterior, np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """By probabilities, where they are known: those of this learner's rows, and given ones."""
+        """Use probabilities of the rows that are known already: those of this learner's own rows, or given ones."""
         if isinstance(self.posterior, GivenProbabilities):
             probabilities = self.posterior(rows.X, None)
         elif rows.X is self.rows.X:

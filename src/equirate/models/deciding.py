@@ -38,10 +38,11 @@ def above(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]:
-    """Rows with a score that two ways of adding up may put on different sides of 0.
+    """Rows with a score so close to 0 that its sign may depend on the order in which products are added up.
 
-    They lie no further apart than the lengths of features and weights say (Cauchy-Schwarz), and twice that to be safe.
-    First the longest weights for all, which needs one number a row; then each its own, where that has found any.
+    The lengths of features and weights bound the rounding error (Cauchy-Schwarz); twice the bound is used, to be safe.
+    A first check takes the longest weights for all classifiers, and one score per row; the rows that it finds are
+    checked with the weights of each classifier.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)

@@ -26,7 +26,7 @@ Solve = Callable[[Array], Array]
 SECANTS = 8
 """Known directions, those of least loss, whose differences correct a step."""
 ALIKE = 0.2
-"""Share of all costs by which costs may have moved for the last step to be shortened instead of a new one taken."""
+"""Largest change of the costs, as a share of the total weight, after which an overshooting step is still shortened."""
 MIN_STEP_SHARE, MAX_STEP_SHARE = 0.1, 0.6
 """Shares of a step that overshot between which the minimum of the cubic is taken."""
 SETTLED = 1e-3

@@ -204,7 +204,7 @@ class Members:
         return None
 
     def map(self, function: Callable[[Members], Members]) -> Members:
-        """Apply a function to the members that these are made of; to these themselves where they are not.
+        """Apply a function to the parts of combined members; to the members themselves where they have no parts.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class Members:
         Returns
         -------
         Members
-            The results of the function, combined in the same way.
+            The results, combined in the same way as the parts.
         """
         return function(self)
 

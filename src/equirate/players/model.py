@@ -39,7 +39,7 @@ class ModelPlayer:
     def settled_on(
         self, rule: StepRule[Any] | None = None, surrogate: Surrogate | None = None, net: bool | None = None
     ) -> Self:
-        """The same strategy with other settings, where it has them."""
+        """The strategy with these settings instead of its own; settings that it does not have are ignored."""
         return self
 
 

@@ -1,12 +1,12 @@
-"""Making a mixture deterministic: which member decides in which bin of one score, so that every rate stays.
+"""Making a mixture deterministic: one member decides in each bin of a score, and every rate nearly stays.
 
 In: a mixture, the table it was chosen on, and the sample behind that table. Out: a `Classifier` of one member with
-(nearly) the mixture's rates, or None where the members have no scores, or there are as many rates as bins.
+nearly the mixture's rates, or None where the members have no scores, or there are as many rates as bins.
 
-The rows on which members disagree are cut into bins along their mean score. A share of each member in each bin is a
-point of a small linear programme whose equalities are the rates; the mixture's own weights in every bin are feasible,
-so there is a basic solution, and that has no more fractional bins than there are rates. Those are given, one after the
-other, to the member that is best for the problem.
+The rows on which members disagree are cut into bins along their mean score. A linear programme gives each member a
+share of each bin, such that the rates are those of the mixture. The weights of the mixture, as the shares in every bin,
+are a solution, so there is a basic solution too, and that divides no more bins than there are rates. Each of these bins
+is then given to one member, bin by bin: to the one that is best for objective and constraints.
 """
 
 from __future__ import annotations

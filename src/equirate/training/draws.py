@@ -31,9 +31,9 @@ Array = NDArray[np.float64]
 RowIndex = NDArray[np.intp] | slice
 
 REPEATED = 0.01
-"""Rows repeat if the mean number of other rows that equal a row is at least this.
+"""Rows count as repeated if a row equals, on average, at least this many other rows.
 
-The variance over salts of a rate, as served on new rows, is at most this share of its sampling variance below it."""
+With fewer, the choice of a salt adds at most this share of a rate's sampling variance to its variance on new rows."""
 MAX_ROWS_COMPARED = 200_000
 """Distinct rows of all processes that are compared with each other; of more, the most frequent and a sample."""
 FEWEST_COPIES = 10
@@ -112,10 +112,10 @@ def _pairs(counts: NDArray[Any]) -> float:
 
 
 def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int = MAX_ROWS_COMPARED) -> float:
-    """Mean number of other rows of all processes that equal a row: for more than ``most`` distinct rows nearly.
+    """Mean number of other rows, on all processes, that equal a row; estimated for more than ``most`` distinct rows.
 
-    Rows that are frequent on one process are then counted on all. Of the others, those with small hashes stand for
-    all: a row has the same hash on every process, so that its copies are counted together.
+    The estimate counts all copies of rows that are frequent on some process, and of a random sample of the others. The
+    sample is drawn by hash: a row has the same hash on every process, so all of its copies are drawn or none.
     """
     values, place = np.unique(hashes, return_inverse=True)
     counts = np.bincount(place.reshape(-1), weights=copies, minlength=len(values))

@@ -64,7 +64,7 @@ class Training:
     cells: Cells
     parts: Parts
     prepared: Prepared | None = None
-    """What was learnt before training, if something else replaces the features there."""
+    """A model fitted beforehand, and its predictions, which replace the features in training; None for other models."""
     seed: int | None = None
     moved: RowIndex | None = None
     """Index of each row in the data as given; None if the rows were not moved."""
