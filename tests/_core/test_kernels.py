@@ -14,11 +14,11 @@ def test_the_choice_is_by_the_work_ahead(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("EQUIRATE_KERNELS", raising=False)
     monkeypatch.setattr(kernels, "_available", lambda: True)
     assert kernels.ready()  # nobody knows how much
-    assert kernels.ready(kernels.WORTH)
-    assert not kernels.ready(kernels.WORTH - 1)
+    assert kernels.ready(kernels.MIN_COMPILED_WORK)
+    assert not kernels.ready(kernels.MIN_COMPILED_WORK - 1)
     with kernels.expecting(10):
         assert not kernels.ready()
-        with kernels.expecting(2 * kernels.WORTH):
+        with kernels.expecting(2 * kernels.MIN_COMPILED_WORK):
             assert kernels.ready()
         assert not kernels.ready()
     assert kernels.ready()
@@ -30,7 +30,7 @@ def test_the_choice_is_by_the_work_ahead(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_environment_overrules_it(wish: str, used: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "_available", lambda: True)
     monkeypatch.setenv("EQUIRATE_KERNELS", wish)
-    assert kernels.ready(1) == kernels.ready(10 * kernels.WORTH) == kernels.ready() == used
+    assert kernels.ready(1) == kernels.ready(10 * kernels.MIN_COMPILED_WORK) == kernels.ready() == used
 
 
 def test_a_play_announces_rows_columns_configurations_and_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,8 +90,8 @@ def test_small_pieces_of_work_add_up_to_loading(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(kernels, "_available", lambda: True)
     monkeypatch.setattr(kernels, "_spent", 0.0)
     kernels.compiled.cache_clear()
-    assert not kernels.ready_by_now(0.6 * kernels.WORTH)
-    assert kernels.ready_by_now(0.6 * kernels.WORTH)
+    assert not kernels.ready_by_now(0.6 * kernels.MIN_COMPILED_WORK)
+    assert kernels.ready_by_now(0.6 * kernels.MIN_COMPILED_WORK)
     assert kernels.ready_by_now(1.0)
     monkeypatch.setenv("EQUIRATE_KERNELS", "0")
     assert not kernels.ready_by_now(1.0)

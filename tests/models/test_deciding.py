@@ -26,7 +26,7 @@ def at_the_edge(n: int, d: int, count: int, dtype: type, seed: int = 0) -> tuple
 
 
 def decided(worth: float, X: Any, W: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(kernels, "WORTH", worth)
+    monkeypatch.setattr(kernels, "MIN_COMPILED_WORK", worth)
     found = decisions(X, W)
     assert found is not None
     return found
@@ -49,7 +49,7 @@ def test_a_row_is_decided_alike_alone_and_in_a_batch(
 
 @pytest.mark.parametrize("worth", WAYS)
 def test_scores_that_are_no_numbers_are_told(worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "WORTH", worth)
+    monkeypatch.setattr(kernels, "MIN_COMPILED_WORK", worth)
     W = np.ones((2, 1))
     assert decisions(np.array([[1.0], [np.nan]]), W) is None
     assert decisions(np.array([[1e200], [-1e200]]), W).tolist() == [[True], [False]]

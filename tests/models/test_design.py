@@ -36,7 +36,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def take(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the compiled passes or those in numpy, however little there is to do."""
-    monkeypatch.setattr(kernels, "WORTH", 0.0)
+    monkeypatch.setattr(kernels, "MIN_COMPILED_WORK", 0.0)
     monkeypatch.setattr(kernels, "_available", lambda: compiled)
 
 

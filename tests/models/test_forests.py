@@ -180,9 +180,9 @@ def test_small_batches_use_the_compiled_pass_and_give_the_same_bits(monkeypatch:
 
 
 def test_many_small_batches_are_worth_loading_the_compiled_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    from equirate.models.forests import TREE
+    from equirate.models.forests import TREE_WORK
 
     forest, asked = light.forest_of(lightgbm_booster(), 4), []
     monkeypatch.setattr(kernels, "ready_by_now", lambda work: bool(asked.append(work)))
     forest.scores(NEW[:1])
-    assert asked == [pytest.approx(TREE * len(forest.roots), rel=0.01)]
+    assert asked == [pytest.approx(TREE_WORK * len(forest.roots), rel=0.01)]

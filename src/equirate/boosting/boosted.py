@@ -32,7 +32,7 @@ from .libraries import Bins, Grower, bins_of, check_library, plain_settings
 ROUNDS, BEGIN = 150, 100
 STEP, PRICE_STEP = 0.3, 0.003
 """Learning rate of the trees; step size of the multipliers, which overshoot with larger steps."""
-FAR = 1e6
+DIVERGED_LOG_ODDS = 1e6
 """Log-odds beyond which an ensemble has diverged."""
 FLOOR = 1e-2
 """Smallest curvature of a row, relative to its cost: with scores far from 0 it almost vanishes, and steps explode."""
@@ -267,7 +267,7 @@ class BoostedLearner(Learner):
     def finite(self) -> NDArray[np.bool_]:
         """Which ensembles have not diverged."""
         with np.errstate(invalid="ignore"):
-            return np.asarray((np.abs(self.scores) < FAR).all(axis=0))
+            return np.asarray((np.abs(self.scores) < DIVERGED_LOG_ODDS).all(axis=0))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Prefixes of the ensembles, which share the initial ensemble."""

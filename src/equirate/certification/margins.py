@@ -40,7 +40,7 @@ MAX_ROWS = 20_000
 MAX_WORK = 2e8
 """Constraints times cells times pairs of columns, at most."""
 _DIRECTIONS = 160
-_AGAIN = 4
+_NONLINEAR_ROUNDS = 4
 MARGIN_TOLERANCE = 1e-3
 """Largest shortfall of a mixture's margin: the tolerance of the mixture programme."""
 _NEGLIGIBLE = 1e-4
@@ -239,7 +239,7 @@ class FoldMixtures:
         they agree.
         """
         before, nonlinear = self.last, self.judge.nonlinear.any()
-        for _ in range(_AGAIN if nonlinear else 1):
+        for _ in range(_NONLINEAR_ROUNDS if nonlinear else 1):
             solved = self._solved(self.margins(share, more))
             if solved is None or solved.smallest_violation > MARGIN_TOLERANCE:
                 break

@@ -41,7 +41,7 @@ from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_postprocessor, read_postprocessor
 from ..training.draws import rows_repeat
 from ..training.out_of_fold import Scored, as_given, name_of, out_of_fold, scorer_of, used_as_given
-from ..training.settings import TESTED, Settings
+from ..training.settings import TEST_SHARE, Settings
 from ..training.training import EvaluationPart, Training
 from .absent import Absent, method_if
 from .base import RateEstimator
@@ -268,7 +268,7 @@ class RatePostprocessor(RateEstimator):
             return as_given(self.estimator, X)
         cv, refit = self.cv, self.refit
         if self.confidence is not None and self.problem_.constraints:  # what serves must be what is tested
-            cv, refit = TESTED if isinstance(cv, Integral) else cv, False
+            cv, refit = TEST_SHARE if isinstance(cv, Integral) else cv, False
         return out_of_fold(self.estimator, X, labels, weights, cv, refit, self.n_jobs, self.seed_, clusters)
 
     def _choose(self, scored: Scored, examples: Examples, hashes: Hashes | None) -> None:

@@ -37,9 +37,9 @@ Array = NDArray[np.float64]
 T = TypeVar("T")
 
 SEARCHED = "these columns, as far as a local search tells"
-FINE = 1e-5
+TOLERANCE_PRECISION = 1e-5
 """Precision of the smallest tolerance."""
-MET = 5e-6
+ROUNDING = 5e-6
 """Violations up to this size are rounding: the tolerance of a programme, divided by the smallest denominator."""
 ROUNDS = 100
 """Largest number of answers of the model when the violation alone is minimised."""
@@ -80,7 +80,7 @@ class Conflict:
                 f"these constraints cannot be met together by {mixtures}: {named}. Without any one of them the others "
                 f"can, and so can all of them, each loosened by {self.tolerance:.3g}"
             )
-        if self.together > self.tolerance + 10 * FINE:
+        if self.together > self.tolerance + 10 * TOLERANCE_PRECISION:
             text += f"; all constraints of the problem together need {self.together:.3g}"
         them = "it" if len(self.constraints) == 1 else "them"
         if self.over == EVERYTHING:
@@ -145,10 +145,10 @@ def _least_tolerance(high: float, best: T, mixed: Callable[[float], tuple[float,
     ``best`` has a violation of ``high``; ``mixed`` mixes for a tolerance, and returns the violation and the mixture.
     """
     low = 0.0
-    while high - low > FINE:
+    while high - low > TOLERANCE_PRECISION:
         middle = (low + high) / 2
         violation, mixture = mixed(middle)
-        if violation <= middle + MET:
+        if violation <= middle + ROUNDING:
             high, best = min(violation, middle), mixture
         else:
             low = middle
@@ -193,7 +193,7 @@ class Candidates:
         """Whether no mixture meets the constraints within the tolerance."""
         loose = _loosened(constraints, self.solution.tolerance)
         for _ in range(MAX_MODEL_CALLS):
-            if self.broken(loose, self._mixed(loose)) <= MET:
+            if self.broken(loose, self._mixed(loose)) <= ROUNDING:
                 return False
             if not self.asks or not self._helped(loose):
                 return True
@@ -205,7 +205,7 @@ class Candidates:
         for _ in range(MAX_MODEL_CALLS):
             violation, mixture = self._least(constraints)
             clearly_less = violation - max(1e-4, 0.002 * violation)
-            if not self.asks or violation <= MET or not self._helped(_loosened(constraints, clearly_less)):
+            if not self.asks or violation <= ROUNDING or not self._helped(_loosened(constraints, clearly_less)):
                 return violation, mixture
         self.complete = False
         return violation, mixture

@@ -29,7 +29,7 @@ from ..mixtures import Columns, Source, best_by_violation, largest, values
 from ..models.cell_rows import CellRows, Direction
 from ..models.linear import Linear
 from ..models.linear_members import LinearMembers
-from ..models.logistic_oracle import FREE, RIDGES, ROWS_PER_WEIGHT, View, choose_ridge
+from ..models.logistic_oracle import INTERCEPT_RIDGE, RIDGES, ROWS_PER_WEIGHT, View, choose_ridge
 from ..models.messages import Family
 from ..problem.table import Table
 from .column_generation import PASSES, Generation, generate, keeping_columns
@@ -117,7 +117,7 @@ class LinearEngine:
         relative = np.ones(len(self.rows.scale))
         if not self.setting.standardise:
             relative = np.minimum(1 / self.rows.scale**2, 1e12)
-        free = mean * FREE if self.setting.intercept else 1e12
+        free = mean * INTERCEPT_RIDGE if self.setting.intercept else 1e12
         return [np.append(ridge * relative, free) for ridge in ridges]
 
     def choose_ridge(self, train: Array) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 from .column_generation import Generation
 from .loop import Moment
 
-OFTEN = 0.2
+SECONDS_BETWEEN_UPDATES = 0.2
 """Seconds between two updates in place."""
-MEASURED = 1.0
+SECONDS_BEFORE_ESTIMATE = 1.0
 """Seconds of rounds after which the remaining time is shown: the first rounds take longer than others."""
 
 
@@ -109,7 +109,7 @@ class ProgressLine:
         """Show the state of the game, a few times a second."""
         now = time.monotonic()
         left = self.seconds_left(moment, now)
-        if not len(moment.active) or (now - self.last < OFTEN and moment.round < moment.n_rounds):
+        if not len(moment.active) or (now - self.last < SECONDS_BETWEEN_UPDATES and moment.round < moment.n_rounds):
             return
         self.last = now
         what = "best mixture so far"
@@ -127,7 +127,7 @@ class ProgressLine:
     def watch(self, generations: Sequence[Generation]) -> None:
         """Show the state of column generation, a few times a second."""
         now = time.monotonic()
-        if now - self.last < OFTEN:
+        if now - self.last < SECONDS_BETWEEN_UPDATES:
             return
         self.last = now
         self._show(standing(generations[0]))
@@ -137,7 +137,7 @@ class ProgressLine:
         if self.measured is None or moment.round <= self.measured[1]:  # the first, or a new play
             self.measured = now, moment.round
         began, first = self.measured
-        if now - began < MEASURED:
+        if now - began < SECONDS_BEFORE_ESTIMATE:
             return None
         return (now - began) / (moment.round - first) * (moment.n_rounds - moment.round)
 

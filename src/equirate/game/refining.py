@@ -28,13 +28,13 @@ PATIENCE = 3
 """Number of successive steps without an improvement after which the search ends."""
 SEARCHED_ROWS = 50_000
 """Approximate number of rows that are searched."""
-BEGIN = 2
+START_DIRECTIONS = 2
 """Number of directions that a step starts from, the cheapest ones."""
 SHARPNESS = (1.0, 3.0)
 """Norms of the weights, relative to the regression of the labels."""
 LENGTHS = (0.05, 0.2, 0.8)
 """Step sizes, relative to the norm of the weights."""
-KEPT = 3
+KEPT_DIRECTIONS = 3
 """Largest number of directions that a step keeps for each of the prices."""
 _GAIN = (1e-5, 1e-4)
 """Smallest improvement that counts, of the violation and of the objective."""
@@ -83,7 +83,7 @@ def _step(generation: Generation, view: View, rows: CellRows, length: float) -> 
     for multipliers, values in zip(prices, least_of, strict=True):
         offset = float(multipliers @ generation.table.offset[: len(multipliers)])
         least = float((multipliers @ generation.master.rows).min()) - 1e-6 - offset
-        keep |= {int(k) for k in np.argsort(values, kind="stable")[:KEPT] if values[k] < least}
+        keep |= {int(k) for k in np.argsort(values, kind="stable")[:KEPT_DIRECTIONS] if values[k] < least}
     return [candidates[k] for k in sorted(keep)]
 
 
@@ -93,7 +93,7 @@ def _cheapest(view: View, cost: Array) -> list[Array]:
     known = view.directions[1:]
     values = [(own @ direction.sums).min() for direction in known]
     cheapest = []
-    for k in np.argsort(values, kind="stable")[:BEGIN]:
+    for k in np.argsort(values, kind="stable")[:START_DIRECTIONS]:
         edge = known[k].edges[int(np.argmin(own @ known[k].sums))]
         w = known[k].weights.copy()
         w[-1] -= edge

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 MOST_RATIOS = 50
 """With more ratios no global optimum is searched for: a pass of bound tightening takes four programmes per ratio."""
 
-KEPT = 1e-7
+ROOM_TOLERANCE = 1e-7
 """A mixture is accepted with a violation up to this much beyond the allowed one."""
 
 STARTS = 12
@@ -128,7 +128,7 @@ def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
         return np.inf
     if room is None:
         return violation
-    return objective if violation <= room + KEPT else np.inf
+    return objective if violation <= room + ROOM_TOLERANCE else np.inf
 
 
 class _Branching:
@@ -200,7 +200,7 @@ class _Branching:
     def _less(self, share: float) -> float:
         """A value below the best known one by a share of the gap; a violation is searched until it is 0."""
         value = self.value - share * self.effort.search.gap
-        return max(value, KEPT) if self.room is None and self.value > KEPT else value
+        return max(value, ROOM_TOLERANCE) if self.room is None and self.value > ROOM_TOLERANCE else value
 
     def bound(self, box: Box, above: float, shrinking: bool) -> _Node | None:
         """Solve a box's programme and cut its convex atoms; None if the box has no better mixture."""

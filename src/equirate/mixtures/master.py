@@ -19,7 +19,7 @@ from ..problem.table import Table
 from . import convex, ratios
 from .black_boxes import best_for_black_boxes
 from .linear import FEASIBLE
-from .pricing import BROKEN, black_box_prices, local_prices
+from .pricing import PRICED_VIOLATION, black_box_prices, local_prices
 from .programme import MixtureProgramme, basic, judged, violations_at
 from .shrinking import shrink_weights
 
@@ -125,9 +125,9 @@ class Master:
         if violation > FEASIBLE:
             first = convex.best(programme, start, None, ROUNDS, TOLERANCE)
             start, violation = first.weights, first.value
-            if violation > BROKEN:
+            if violation > PRICED_VIOLATION:
                 prices.append(np.concatenate([[0.0], programme.prices]))
-        room = violation if violation > BROKEN else 0.0
+        room = violation if violation > PRICED_VIOLATION else 0.0
         best = convex.best(programme, start, room, ROUNDS, TOLERANCE)
         prices.append(np.concatenate([[1.0], programme.prices]))
         return Mixture(best.weights, *programme.judge(best.weights), best.known_bound, tuple(prices))

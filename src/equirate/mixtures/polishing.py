@@ -98,13 +98,13 @@ def _global(columns: MixtureProgramme, local: Weights, rounds: int, tolerance: f
     """Minimise the violation first, if the local optimum has one; then the objective."""
     mu, violation, least = local.weights, local.smallest_violation, 0.0
     ratio, effort = ratios.only_ratio(columns), Effort(columns, search)
-    if violation > branching.KEPT:
+    if violation > branching.ROOM_TOLERANCE:
         if ratio is not None:
             first = convex.best(columns, mu, None, rounds, tolerance)
         else:
             first = branching.best(columns, mu, None, effort)
         mu, violation, least = first.weights, first.value, max(first.bound, 0.0)
-    room = violation if violation > branching.KEPT else 0.0
+    room = violation if violation > branching.ROOM_TOLERANCE else 0.0
     if ratio is not None:
         best = ratios.least_ratio(columns, ratio, mu, room, rounds, tolerance)
     else:

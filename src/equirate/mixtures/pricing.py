@@ -17,7 +17,7 @@ from .ratios import PENALTY
 
 Array = NDArray[np.float64]
 
-BROKEN = 1e-7
+PRICED_VIOLATION = 1e-7
 """A larger violation has prices of its own."""
 _TRUSTED = 0.3
 """Trust region: the largest relative change of denominators where ratios are linearised."""
@@ -29,7 +29,7 @@ def local_prices(programme: MixtureProgramme, mu: Array) -> list[Array]:
     """Prices with ratios linearised at a mixture: for the violation, if there is one, and for the objective."""
     programme.near(mu, _TRUSTED)
     violation, prices = programme.judge(mu)[1], []
-    if violation > BROKEN:
+    if violation > PRICED_VIOLATION:
         programme.minimize_within(None)
         prices += _prices(programme, 0.0)
     programme.minimize_within(violation)

@@ -167,7 +167,7 @@ def scores_of_disputed(members: Members, weights: Array, sample: Sample) -> tupl
     return result
 
 
-NEAR = 1e-9
+SCORE_SHIFT = 1e-9
 """How far from 0 scores are moved: less than scores of models differ by, and more than rounding of scores near 1."""
 
 
@@ -179,5 +179,5 @@ def moved_across(scores: Array, decided: NDArray[np.bool_]) -> Array:
     >>> moved_across(np.array([2.0, -1.0, -3.0, 0.5]), np.array([True, True, True, False])).round(12).tolist()
     [2.0, 5e-10, 2.5e-10, -6.67e-10]
     """
-    side = np.where(decided, NEAR, -NEAR)
+    side = np.where(decided, SCORE_SHIFT, -SCORE_SHIFT)
     return np.where((scores > 0) == decided, scores, side / (1 + np.abs(scores)))

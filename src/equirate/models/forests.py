@@ -26,11 +26,11 @@ from .contributions import node_means
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int32]
 
-VISIT = 20.0
+VISIT_WORK = 20.0
 """Multiplications that a row's way down one tree is worth, to decide whether to compile."""
-TREE = 20_000.0
+TREE_WORK = 20_000.0
 """Multiplications that one tree is worth without a compiler, however few the rows are: some 15 microseconds."""
-_LOT = 16384
+_THREAD_ROWS = 16384
 """Rows that one thread takes at a time."""
 _MAX_NODES_AT_ONCE = 1 << 14
 """Rows times trees up to which all trees are descended at once: that many node numbers stay in cache."""
@@ -184,10 +184,10 @@ class Forest:
         if not len(self.roots) or not len(X):
             return scores
         # Both ways give the same sums in the same order, so the choice may depend on whether kernels are loaded.
-        if kernels.ready_by_now((TREE + VISIT * len(X)) * len(self.roots)):
+        if kernels.ready_by_now((TREE_WORK + VISIT_WORK * len(X)) * len(self.roots)):
             descend = importlib.import_module("equirate._core.kernels.descents").descend
             arrays = [getattr(self, name) for name in _PASSED]
-            lots = [(X, *arrays, scores, a, min(a + _LOT, len(X))) for a in range(0, len(X), _LOT)]
+            lots = [(X, *arrays, scores, a, min(a + _THREAD_ROWS, len(X))) for a in range(0, len(X), _THREAD_ROWS)]
             threads.each(descend, lots)
             return scores
         if len(X) * len(self.roots) <= _MAX_NODES_AT_ONCE:

@@ -35,7 +35,7 @@ RESPONDS = (
     "a linear model cannot best-respond to rows that several processes share: take an algorithm that descends, such as "
     '"surrogate" or "slack_ratios"'
 )
-JUDGED = 1000
+MAX_JUDGED = 1000
 """Recorded iterates that are judged on other data, about."""
 
 
@@ -333,7 +333,7 @@ class LinearLearner(Learner):
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Arrange the features once, then one product for any number of members."""
         X = checked_features(rows.X, self.X.shape[1], self.names)
-        with kernels.expecting(rows.shared.total(stored_values(X)) * JUDGED):
+        with kernels.expecting(rows.shared.total(stored_values(X)) * MAX_JUDGED):
             design = Design(X, rows.cells, rows.cells)
 
         def measure(members: Members) -> Array:

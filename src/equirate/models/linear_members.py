@@ -17,7 +17,7 @@ from .design import decisions, linear_scores
 from .members import Array, Members, Written
 from .rows import blocks
 
-DECIDED = 1 << 20
+BLOCK_ROWS = 1 << 20
 """Rows per block of a large array."""
 
 
@@ -115,8 +115,8 @@ class LinearMembers(Members):
             (examples, classifiers).
         """
         width, V = len(self.W) - self.intercept, self.with_intercept
-        if isinstance(X, np.ndarray) and len(X) > DECIDED:  # a block at a time
-            return np.concatenate([self.decide(X[rows]) for rows in blocks(len(X), DECIDED)])
+        if isinstance(X, np.ndarray) and len(X) > BLOCK_ROWS:  # a block at a time
+            return np.concatenate([self.decide(X[rows]) for rows in blocks(len(X), BLOCK_ROWS)])
         decided = decisions(checked_features(X, width, self.names, finite=False), V)
         if decided is None:  # refuses features that are not finite; scores of finite ones may still be infinite
             return np.asarray(self.scores(X) > 0)

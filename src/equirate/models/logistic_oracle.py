@@ -25,7 +25,7 @@ Solve = Callable[[Array], Array]
 
 SECANTS = 8
 """Known directions, those of least loss, whose differences correct a step."""
-ALIKE = 0.2
+MAX_COST_CHANGE = 0.2
 """Largest change of the costs, as a share of the total weight, after which an overshooting step is still shortened."""
 MIN_STEP_SHARE, MAX_STEP_SHARE = 0.1, 0.6
 """Shares of a step that overshot between which the minimum of the cubic is taken."""
@@ -33,13 +33,13 @@ SETTLED = 1e-3
 """Newton decrement, as a share of the total weight, below which a regression counts as solved."""
 ROUNDING = 1e-5
 """Newton decrement below which differences of losses are those of single precision."""
-FREE = 1e-6
+INTERCEPT_RIDGE = 1e-6
 """Ridge on the intercept."""
 RIDGES = (1.0, 10.0, 100.0)
 """Ridges to choose from where rows are few."""
 ROWS_PER_WEIGHT = 50
 """Rows for each weight up to which the ridge is chosen."""
-LESS = 0.99
+MAX_LOSS_SHARE = 0.99
 """Share of the left-out loss that a larger ridge must come down to."""
 
 
@@ -147,7 +147,7 @@ class View:
         _, other, before = self._last
         if other >= len(self.directions):  # the last step was not taken
             return None
-        if float(np.abs(costs - before) @ self.rows.cells.totals) > ALIKE * float(self.weights.sum()):
+        if float(np.abs(costs - before) @ self.rows.cells.totals) > MAX_COST_CHANGE * float(self.weights.sum()):
             return None
         move = self.directions[other].weights - self.directions[best].weights
         start_slope, end_slope = float(slope @ move), float(self._slope(self.directions[other], costs) @ move)
@@ -208,7 +208,7 @@ def choose_ridge(rows: CellRows, penalties: Sequence[Array], train: Array) -> in
 
     Leaving a row out moves its score by a step of Newton's method, by a g / (1 - a h), where g and h are the first and
     second derivative of its loss and a = x' H^-1 x for the second derivatives H of all. A later (larger) penalty must
-    come down to `LESS` of the loss of those before it, so that differences that hardly matter change nothing.
+    come down to `MAX_LOSS_SHARE` of the loss of those before it, so that differences that hardly matter change nothing.
     """
     X = np.asarray(rows.X.toarray() if rows.sparse else rows.X, dtype=float)
     if rows.sparse:
@@ -231,6 +231,6 @@ def choose_ridge(rows: CellRows, penalties: Sequence[Array], train: Array) -> in
         leverage = (np.linalg.solve(matrix, X.T).T * X).sum(axis=1)
         without = z + leverage * w * (p - y) / (1 - np.minimum(leverage * bend, 1 - 1e-9))
         lost = rows.shared.total(float(w @ (np.logaddexp(0.0, without) - y * without)))
-        if lost < (LESS * least if k else np.inf):
+        if lost < (MAX_LOSS_SHARE * least if k else np.inf):
             least, chosen = lost, k
     return chosen

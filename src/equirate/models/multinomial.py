@@ -36,7 +36,7 @@ TOLERANCE = 1e-5
 """Largest slope of the mean loss at the end, by weights that are scaled to unit second derivatives."""
 MOST_PASSES = 300
 """Largest number of steps."""
-SAMPLED = 20_000
+SAMPLED_ROWS = 20_000
 """Rows, evenly spaced, that second moments are estimated on: they set the scale of the steps, not the result."""
 MAX_FEATURES_FOR_MOMENTS = 1000
 """Features up to which second moments are used: their eigenvectors take half a second then."""
@@ -184,7 +184,7 @@ class _Regression:
         if self.sparse or self.width > MAX_FEATURES_FOR_MOMENTS:
             return np.ones(self.width), np.eye(0)
         first, total = self.shared.places(len(self.target))
-        step = max(total // SAMPLED, 1)
+        step = max(total // SAMPLED_ROWS, 1)
         matrix, size = np.zeros((self.width, self.width)), 0.0
         chosen = np.arange(-first % step, len(self.target), step)
         chosen = chosen[self.weights[chosen] > 0]

@@ -38,7 +38,7 @@ MOST_THRESHOLDS, FEWEST_THRESHOLDS = 256, 16
 """Thresholds on a rule's expected costs, about equally many rows between them; fewer where cells are many."""
 MOST_COUNTS = 1 << 17
 """Thresholds times cells of one rule."""
-SAMPLED = 50_000
+SAMPLED_ROWS = 50_000
 """Rows that thresholds are chosen from."""
 
 
@@ -70,7 +70,7 @@ class PlugInLearner(ColumnLearner):
         cells = self.rows.cells
         score = -expected(self.probabilities, rule[:, None])[:, 0]
         own = score[cells.weights > 0]
-        some = np.sort(own[:: max(len(own) // SAMPLED, 1)])
+        some = np.sort(own[:: max(len(own) // SAMPLED_ROWS, 1)])
         count = int(np.clip(MOST_COUNTS // len(cells), FEWEST_THRESHOLDS, MOST_THRESHOLDS))
         places = np.linspace(0, len(some) - 1, count + 1).astype(np.intp)[1:]
         beyond = 2 * float(np.abs(score).max(initial=0.0)) + 1.0

@@ -40,7 +40,7 @@ from ..judge.evaluation import ClassEvaluation
 MOST_CONSTRAINTS, MOST_GROUPS, MOST_MEMBERS, MOST_FEATURES = 4096, 1000, 100_000, 10_000_000
 MOST_LANGUAGE = 2**19
 """Characters of all constraints together."""
-SURE = 1e-9
+WEIGHT_SUM_TOLERANCE = 1e-9
 """How far the weights of a mixture may be from a sum of one."""
 
 

@@ -38,7 +38,7 @@ from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
 from ..selection.choice import FittedOutput
 from ..training.out_of_fold import name_of, scorer_of, unfrozen, used_as_given
-from .manifests import MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, PROBLEM, SURE, manifest_rule
+from .manifests import MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, PROBLEM, WEIGHT_SUM_TOLERANCE, manifest_rule
 
 Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -367,7 +367,7 @@ def _distribution(weights: NDArray[Any], name: str) -> NDArray[np.float64]:
     good = weights.dtype == np.float64 and weights.ndim == 1 and 0 < len(weights) <= MOST_MEMBERS
     if not good or not (np.isfinite(weights).all() and (weights >= 0).all() and (weights <= 2).all()):
         raise FileError(f"the weights of the {name} output are not 1 to {MOST_MEMBERS} numbers between 0 and 1")
-    if not abs(float(weights.sum()) - 1) <= SURE:
+    if not abs(float(weights.sum()) - 1) <= WEIGHT_SUM_TOLERANCE:
         raise FileError(f"the weights of the {name} output have the sum {weights.sum()!r}, not 1")
     return weights
 

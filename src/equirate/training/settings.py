@@ -24,7 +24,7 @@ from ..models.contract import Model
 from ..models.registry import for_classes
 from ..problem.problem import Problem
 
-TESTED = 0.5
+TEST_SHARE = 0.5
 """Share of the rows that the strict method of confidence keeps for its test."""
 SPLIT = "split"
 """What ``confidence_method="cross"`` becomes where rows repeat, or a model is refitted: what serves is tested on rows
@@ -80,7 +80,7 @@ class Settings:
     @property
     def test_share(self) -> float:
         """Share of the data that is kept for a test alone."""
-        return TESTED if self.confidence is not None and self.confidence_method in ("holdout", SPLIT) else 0.0
+        return TEST_SHARE if self.confidence is not None and self.confidence_method in ("holdout", SPLIT) else 0.0
 
     def may_mix_on_training_rows(self, examples: int, width: int) -> bool:
         """Whether the rates of a model on so many training examples say enough to choose its mixture by."""

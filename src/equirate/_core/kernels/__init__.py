@@ -1,7 +1,7 @@
 """Compiled passes over the examples: an optional speed-up of what `models.design` and `players.steps` do in numpy.
 
 Needs numba (the extra ``fast``); results agree up to rounding (tests/models/test_design.py). Loading them takes about
-half a second, and compiling them the first time on a machine a few: they are used where the work ahead is `WORTH` that.
+half a second, and compiling them the first time on a machine a few: they are used from `MIN_COMPILED_WORK` on.
 The choice is by the amount of work alone, never by what happens to be loaded, so that the same call gives the same
 numbers in any process. ``EQUIRATE_KERNELS`` in the environment overrules it: 0 for never, 1 for always.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 LANES = 16
 """Configurations that a compiled pass handles at once."""
-WORTH = 3e8
+MIN_COMPILED_WORK = 3e8
 """The compiled passes are used from this many multiplications on (rows x columns x configurations x rounds).
 
 Measured with dense features, they save 0.35 to 1.5 ns of each, and loading them takes 0.5 to 0.6 s: the first run
@@ -38,7 +38,7 @@ def ready(work: float | None = None) -> bool:
     """
     wish = os.environ.get("EQUIRATE_KERNELS")
     ahead = _ahead.get() if work is None else work
-    return wish != "0" and (wish == "1" or ahead >= WORTH) and _available()
+    return wish != "0" and (wish == "1" or ahead >= MIN_COMPILED_WORK) and _available()
 
 
 def ready_by_now(work: float) -> bool:
