@@ -25,10 +25,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import equirate as eq
-from equirate._core import forking
+from equirate._core import forking, tree_threads
 from equirate._core.peers import peers
 from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
-from equirate.boosting.libraries import bins_of, thread_count
+from equirate.boosting.libraries import bins_of
 from equirate.data.sample import Given
 from equirate.models import Oracle, PlugIn, make_model
 from equirate.models.registry import read_members
@@ -169,12 +169,6 @@ def test_a_library_that_is_not_installed_is_named_with_its_extra(monkeypatch: py
     monkeypatch.setattr("equirate.boosting.libraries.importlib.import_module", absent)
     with pytest.raises(ImportError, match=r"lightgbm is not installed: pip install 'equirate\[boosting\]'"):
         eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=BoostedTrees(), n_rounds=2)
-
-
-def test_threads_are_as_many_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert [thread_count({"n_jobs": n}) for n in (None, 1, 2, -1, -2)] == [3, 1, 2, 3, 2]
-    assert thread_count({"num_threads": 2}) == 2
 
 
 # -- the plug-in rule on trees ----------------------------------------------------------------------
@@ -540,6 +534,7 @@ LOOSE = [abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.5]
 def test_the_model_does_not_depend_on_the_number_of_threads(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tree_threads, "MIN_PARALLEL_ROWS", 0)
     written = []
     for number in ("1", "2"):
         monkeypatch.setenv("OMP_NUM_THREADS", number)
@@ -553,6 +548,7 @@ def test_the_model_does_not_depend_on_the_number_of_threads(
 @pytest.mark.parametrize("library", [*LIBRARIES, "scikit-learn"])
 def test_a_fit_that_would_hang_after_a_fork_is_refused(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forking, "_user", os.getpid() + 1)  # the parent
+    monkeypatch.setattr(tree_threads, "MIN_PARALLEL_ROWS", 0)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     model: Any = (
         PlugIn(HistGradientBoostingClassifier(max_iter=2))
@@ -578,6 +574,7 @@ AROUND_TREES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("around", AROUND_TREES)
 def test_a_postprocessor_that_would_hang_after_a_fork_is_refused(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_threads, "MIN_PARALLEL_ROWS", 0)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     estimator = AROUND_TREES[around](HistGradientBoostingClassifier(max_iter=2))
     post = eq.RatePostprocessor(estimator, ERROR, LOOSE)

@@ -8,13 +8,8 @@ child made by ``fork`` cannot use them with several.
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from . import threads as machine
 from .errors import ProcessError
-
-_PARALLEL = ("LGBMClassifier", "XGBClassifier", "HistGradientBoostingClassifier")
-"""Classifiers that train and score in parallel loops of OpenMP."""
 
 _user: int | None = None
 """The process that first used several threads of OpenMP; a forked child inherits its parent's."""
@@ -33,18 +28,3 @@ def use_openmp(library: str, threads: int) -> None:
             "trained in its parent, and OpenMP, which the library uses, would wait for ever. Start processes with the "
             'method "spawn" or "forkserver" (joblib\'s default does), or set OMP_NUM_THREADS=1 in this one'
         )
-
-
-def before_use(estimator: Any) -> None:
-    """The same for a classifier that trains or scores by its own methods, alone or inside of another estimator."""
-    name = type(estimator).__name__
-    if name in _PARALLEL:
-        wish = getattr(estimator, "n_jobs", None)
-        use_openmp(name, machine.count() if not isinstance(wish, int) or wish < 1 else wish)
-        return
-    named = [*getattr(estimator, "steps", ()), *(getattr(estimator, "estimators", None) or ())]  # of stacking, voting
-    inside = [part[1] for part in named if isinstance(part, tuple)]
-    inside += [getattr(estimator, name, None) for name in ("estimator", "final_estimator")]
-    for part in inside:
-        if part is not None and not isinstance(part, str):
-            before_use(part)

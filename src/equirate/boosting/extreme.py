@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from .._core.errors import AlgorithmError
+from .._core.tree_threads import thread_count
 from ..models.contributions import node_means
 from ..models.forests import Forest
-from .libraries import Array, Bins, Grower, Index, Params, imported, rounds_and_params, thread_count, with_trees
+from .libraries import Array, Bins, Grower, Index, Params, imported, rounds_and_params, with_trees
 
 ROUNDS = ("n_estimators", "num_boost_round", "num_rounds")
 OWN = (
@@ -53,7 +54,7 @@ class ExtremeBins(Bins):
         own: dict[str, Any] = {"base_score": min(max(share, 1e-6), 1 - 1e-6)}
         own |= {"objective": "binary:logistic"} if classes == 2 else {"objective": "multi:softprob"}
         own |= {} if classes == 2 else {"num_class": classes}
-        rounds, params = _params(settings, own)
+        rounds, params = _params(settings, own, self.count)
         self.matrix.set_label(np.asarray(target, dtype=np.float32))
         self.matrix.set_weight(np.ones(self.count) if weights is None else weights)
         booster = _call_library(lambda: imported("xgboost").Booster(params, [self.matrix]))
@@ -67,7 +68,8 @@ class ExtremeBins(Bins):
 
     def grower(self, settings: Params, rate: float, begin: Array | None) -> Grower:
         """A booster that is given gradients and Hessians."""
-        params = _params(settings, {"base_score": 0.0, "objective": "reg:squarederror", "learning_rate": rate})[1]
+        own = {"base_score": 0.0, "objective": "reg:squarederror", "learning_rate": rate}
+        params = _params(settings, own, self.count)[1]
         params.pop("eta", None)
         self.matrix.set_label(np.zeros(self.count))
         self.matrix.set_weight(np.ones(self.count))
@@ -94,7 +96,7 @@ class ExtremeGrower(Grower):
 def _matrix(X: Any, settings: Params, reference: Any) -> Any:
     xgboost = imported("xgboost")
     types = _types(settings, int(X.shape[1]))
-    options: dict[str, Any] = {"ref": reference, "nthread": thread_count(settings)}
+    options: dict[str, Any] = {"ref": reference, "nthread": thread_count(settings, X.shape[0])}
     options |= {"max_bin": settings["max_bin"]} if settings.get("max_bin") else {}
     options |= {} if types is None else {"feature_types": types, "enable_categorical": True}
     return _call_library(lambda: xgboost.QuantileDMatrix(X, np.zeros(X.shape[0]), **options))
@@ -111,11 +113,11 @@ def _types(settings: Params, width: int) -> list[str] | None:
     return ["c" if k in chosen else "q" for k in range(width)]
 
 
-def _params(settings: Params, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+def _params(settings: Params, own: dict[str, Any], rows: int) -> tuple[int, dict[str, Any]]:
     rounds, params = rounds_and_params(settings, ROUNDS, OWN)
     if params.get("booster", "gbtree") != "gbtree":
         raise AlgorithmError(f"booster={params['booster']!r} is not known here: leave it out for trees that add up")
-    return rounds, {**params, "verbosity": 0, "nthread": thread_count(settings), "tree_method": "hist", **own}
+    return rounds, {**params, "verbosity": 0, "nthread": thread_count(settings, rows), "tree_method": "hist", **own}
 
 
 def _call_library(call: Any) -> Any:

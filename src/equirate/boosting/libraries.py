@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._core import threads
 from .._core.errors import AlgorithmError
 from .._core.forking import use_openmp
+from .._core.tree_threads import THREADS, thread_count
 from ..models.forests import Forest
 from ..models.registry import load
 
@@ -27,8 +27,6 @@ Index = NDArray[np.intp]
 Params = Mapping[str, Any]
 
 EXTRA = "{library} is not installed: pip install 'equirate[boosting]'"
-THREADS = ("n_jobs", "num_threads", "nthread", "num_thread", "nthreads")
-"""The libraries' names for the number of threads."""
 ROUNDS = 100
 """Number of trees where the settings have none: the default of both libraries."""
 
@@ -46,14 +44,6 @@ def imported(library: str) -> Any:
 def installed(library: str) -> bool:
     """Whether a library is installed."""
     return importlib.util.find_spec(library) is not None
-
-
-def thread_count(settings: Params) -> int:
-    """Number of threads in the settings; by default and for -1 ``OMP_NUM_THREADS``, or all of the machine."""
-    wish = next((settings[name] for name in THREADS if settings.get(name) is not None), None)
-    if wish is None or int(wish) == 0:
-        return threads.count()
-    return int(wish) if int(wish) > 0 else max(threads.count() + 1 + int(wish), 1)
 
 
 class Bins:
@@ -101,7 +91,7 @@ def bins_of(library: str, X: Any, settings: Params) -> Bins:
     """Bin a table for a library: ``"lightgbm"`` or ``"xgboost"``."""
     check_library(library)
     imported(library)
-    use_openmp(library, thread_count(settings))
+    use_openmp(library, thread_count(settings, X.shape[0]))
     bins: Bins = load(LIBRARIES[library]).of(X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X), settings)
     return bins
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
+from .._core.tree_threads import thread_count
 from ..models.contributions import node_means
 from ..models.forests import LARGE, Forest
-from .libraries import Array, Bins, Grower, Index, Params, imported, rounds_and_params, thread_count, with_trees
+from .libraries import Array, Bins, Grower, Index, Params, imported, rounds_and_params, with_trees
 
 ROUNDS = ("n_estimators", "num_iterations", "num_boost_round", "num_trees", "num_rounds")
 OWN = ("objective", "metric", "num_class", "verbosity", "verbose", "silent", "importance_type", "class_weight")
@@ -35,7 +36,7 @@ class LightBins(Bins):
     def of(cls, X: Any, settings: Params) -> Self:
         """Bin a table."""
         lightgbm = imported("lightgbm")
-        params = _params(settings, {})[1]
+        params = _params(settings, {}, X.shape[0])[1]
         named = settings.get("categorical_feature", settings.get("categorical_features", "auto"))
         dataset = lightgbm.Dataset(
             X, np.zeros(X.shape[0]), params=params, categorical_feature=named, free_raw_data=False
@@ -52,7 +53,7 @@ class LightBins(Bins):
     ) -> tuple[Forest, list[Array]]:
         """Train with LightGBM's own objective."""
         own = {"objective": "binary"} if classes == 2 else {"objective": "multiclass", "num_class": classes}
-        rounds, params = _params(settings, own)
+        rounds, params = _params(settings, own, self.count)
         self.dataset.set_label(np.asarray(target, dtype=np.float32)).set_weight(weights)
         booster = self._booster(params)
         for place, test in enumerate(tests):
@@ -67,7 +68,7 @@ class LightBins(Bins):
 
     def grower(self, settings: Params, rate: float, begin: Array | None) -> Grower:
         """A booster without an objective of its own."""
-        params = _params(settings, {"objective": "none", "learning_rate": rate})[1]
+        params = _params(settings, {"objective": "none", "learning_rate": rate}, self.count)[1]
         self.dataset.set_label(np.zeros(self.count, np.float32)).set_weight(None).set_init_score(begin)
         return LightGrower(self, self._booster(params), begin)
 
@@ -115,10 +116,10 @@ def _call_library(call: Any) -> Any:
         raise AlgorithmError(f"lightgbm refuses the settings or the data: {error}") from error
 
 
-def _params(settings: Params, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+def _params(settings: Params, own: dict[str, Any], rows: int) -> tuple[int, dict[str, Any]]:
     """Number of rounds, and LightGBM's parameters: the user's and those set here."""
     rounds, params = rounds_and_params(settings, ROUNDS, OWN)
-    fixed = {"metric": "None", "verbosity": -1, "num_threads": thread_count(settings), "deterministic": True}
+    fixed = {"metric": "None", "verbosity": -1, "num_threads": thread_count(settings, rows), "deterministic": True}
     faster = {} if {"force_col_wise", "force_row_wise"} & params.keys() else {"force_row_wise": True}
     return rounds, {**params, **faster, **fixed, **own}
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.tree_threads import THREADS
 from ..models.cross_fitting import Trainer
 from ..models.forests import Boosted, chances
-from .libraries import LIBRARIES, THREADS, Array, Bins, Index, Params, bins_of, plain_settings
+from .libraries import LIBRARIES, Array, Bins, Index, Params, bins_of, plain_settings
 
 MIN_ROUNDS, MAX_ROUNDS = 4, 20
 """Smallest and largest number of rounds if ``trees`` limits the trees of all classes together."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
 from .._core.rules import ArrayOf, Fields, Whole
+from .._core.tree_threads import threads_for
 from ..data.cells import Cells
 from ..data.features import checked_features
 from ..data.labels import MAX_CLASSES
@@ -145,11 +146,12 @@ class ClassifierScores:
         rows, seen = count_rows(X), classes_of(self.classifier).astype(np.intp)
         if not rows:
             return np.zeros((0, self.n_classes))
-        if hasattr(self.classifier, "decision_function"):
-            scores = np.asarray(self.classifier.decision_function(X), dtype=float)
-            scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
-        else:
-            scores = (np.asarray(self.classifier.predict(X))[:, None] == seen).astype(float)
+        with threads_for(self.classifier, rows):
+            if hasattr(self.classifier, "decision_function"):
+                scores = np.asarray(self.classifier.decision_function(X), dtype=float)
+                scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+            else:
+                scores = (np.asarray(self.classifier.predict(X))[:, None] == seen).astype(float)
         if scores.shape != (rows, len(seen)) or not np.isfinite(scores).all():
             raise DataError(
                 f"decision_function of {type(self.classifier).__name__} must give a finite number for each row and "

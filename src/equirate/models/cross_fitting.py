@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError
 from .._core.peers import Peers
+from .._core.tree_threads import threads_for
 from ..data.cells import Cells
 from ..data.sample import count_rows, taken
 from ..data.splits import clusters_as_examples
@@ -246,7 +247,8 @@ def probabilities_by_class(model: Any, X: Any, classes: int) -> Array:
     rows = count_rows(X)
     result = np.zeros((rows, classes))
     if rows:
-        probabilities = np.asarray(_probabilities(model, X), dtype=float)
+        with threads_for(model, rows):
+            probabilities = np.asarray(_probabilities(model, X), dtype=float)
         if probabilities.shape != (rows, len(classes_of(model))) or not np.isfinite(probabilities).all():
             raise DataError(
                 f"predict_proba of {type(model).__name__} must give a finite number for each row and class; got "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.forking import before_use
+from .._core.tree_threads import threads_for
 
 
 def weight_parameter(estimator: Any) -> str | None:
@@ -37,8 +37,12 @@ def weight_parameter(estimator: Any) -> str | None:
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, weights: Any = None) -> Any:
-    """Fit an estimator, with weights where there are any."""
-    before_use(estimator)
+    """Fit an estimator, with weights where there are any; trees have one thread where rows are few."""
+    with threads_for(estimator, len(y), training=True):
+        return _fitted(estimator, X, y, weights)
+
+
+def _fitted(estimator: Any, X: Any, y: Any, weights: Any) -> Any:
     if weights is None:
         return estimator.fit(X, y)
     name = weight_parameter(estimator)

@@ -21,10 +21,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError, FileError
-from .._core.forking import before_use
 from .._core.late import Late
 from .._core.seeds import stream
+from .._core.tree_threads import threads_for
 from ..data.features import features
+from ..data.sample import count_rows
 from ..models.class_scores import given_probabilities
 from ..models.contributions import Contributions, linear_contributions, tree_contributions
 from ..models.forests import Boosted, as_boosted
@@ -67,10 +68,10 @@ class Scorer:
 
     def __call__(self, X: Any) -> Array:
         """Score examples."""
-        before_use(self.estimator)
-        if hasattr(self.estimator, "decision_function"):
-            return self.sign * np.asarray(self.estimator.decision_function(X), dtype=float)
-        return self.sign * np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
+        with threads_for(self.estimator, count_rows(X)):
+            if hasattr(self.estimator, "decision_function"):
+                return self.sign * np.asarray(self.estimator.decision_function(X), dtype=float)
+            return self.sign * np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
 
     def contributions(self, X: Any) -> Contributions | None:
         """What each feature adds to the score, for linear classifiers and trees with a decision function."""
@@ -100,8 +101,8 @@ class ClassScorer:
 
     def __call__(self, X: Any) -> Array:
         """Probabilities of examples."""
-        before_use(self.estimator)
-        return np.asarray(self.estimator.predict_proba(X), dtype=float)
+        with threads_for(self.estimator, count_rows(X)):
+            return np.asarray(self.estimator.predict_proba(X), dtype=float)
 
 
 def scorer_of(estimator: Any, classes: NDArray[Any], positive: Any = None) -> Callable[[Any], Array]:
