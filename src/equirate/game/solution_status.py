@@ -1,4 +1,4 @@
-"""The status of a solution: values of its best mixture, proven bounds, the players' regrets, and what to try.
+"""Makes the `Status` of a solution: values of its best mixture, proven bounds, regrets, and what to try.
 
 In: a `Solution`. Out: its `Status`. `Solution.status` calls this once.
 """

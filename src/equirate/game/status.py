@@ -1,4 +1,4 @@
-"""The status of a run: the values that were reached, and what is proven about them.
+"""`Status`: the values that were reached, what is proven about them, its warnings, and how it prints.
 
 In: the numbers of a `Solution`. Out: `Status`, to be printed or read by programs.
 """
