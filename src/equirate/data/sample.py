@@ -134,7 +134,10 @@ def _arranged(X: Any, order: NDArray[np.intp] | None, dtype: Any) -> Any:
 
 def count_rows(X: Any) -> int:
     """Number of examples in features of any kind; for a loader, those of its data set."""
-    return int(X.shape[0] if getattr(X, "shape", ()) else len(getattr(X, "dataset", X)))
+    if getattr(X, "shape", ()):
+        return int(X.shape[0])
+    X = getattr(X, "dataset", X)
+    return len(X if hasattr(X, "__len__") else np.asarray(X))
 
 
 def taken(X: Any, rows: RowIndex) -> Any:
