@@ -10,7 +10,7 @@ from scipy.optimize import linprog, minimize
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.mixtures import best_index, polish_weights, ratios, shrink_weights, values
+from equirate.mixtures import best_index, polish_weights, ratios, shrink_weights, shrinking, values
 from equirate.mixtures.linear import solve_over_simplex
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
@@ -448,3 +448,11 @@ def test_columns_that_make_a_programme_possible_join_whatever_the_rounding(seed:
         found = solve_over_simplex(rng.random(6), np.array(columns, order=order), limits)  # type: ignore[call-overload]
         assert found is not None
         assert (columns @ found.weights <= limits + 1e-9).all()
+
+
+def test_a_programme_that_fails_leaves_the_mixture_with_the_smallest_violation(monkeypatch):
+    monkeypatch.setattr(shrinking, "solve_over_simplex", lambda *_: None)
+    violations = np.array([[0.4, -0.2, 0.5], [-0.2, 0.4, 0.5]])
+    found = shrinking.shrink_weights(np.array([0.1, 0.2, 0.0]), violations)
+    assert (violations @ found.weights).max() == pytest.approx(found.smallest_violation)
+    assert found.smallest_violation == pytest.approx(0.1)

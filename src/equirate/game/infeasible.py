@@ -304,18 +304,13 @@ def add_for_infeasible(solved: Callable[[], Solution], add: Callable[[Table], No
         violation = solution.value_of(solution.polish())[1]
         if solution.interrupted or violation > before - solution.tolerance:
             break
-    asked: set[tuple[str, ...]] = set()
-    while not solution.interrupted:
-        conflict = conflict_of(solution)
-        if conflict is None or conflict.over == EVERYTHING or len(conflict.constraints) == len(constraints):
-            return
-        named = tuple(map(repr, conflict.constraints))
-        table = violation_table(solution.judge, _loosened(conflict.constraints, solution.tolerance))
-        if named in asked or table is None:
-            return
-        asked.add(named)
-        add(table)
-        solution = solved()
+    columns = Candidates.of(solution)
+    if columns.complete or solution.interrupted or solution.problem.has_black_boxes:
+        return
+    for constraint in constraints if len(constraints) > 1 else ():
+        table = violation_table(solution.judge, _loosened([constraint], solution.tolerance))
+        if table is not None and columns.impossible([constraint]):
+            add(table)
 
 
 def loosened(problem: Problem, by: float | Array) -> Problem:

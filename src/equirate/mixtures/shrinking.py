@@ -88,9 +88,9 @@ def shrink_weights(objective: Array, violations: Array) -> Weights:
     if not len(usable):
         return _without_values(objective, violations, kept)
     f, V = objective[usable], violations[:, usable]
-    slack = _smallest_violation(V)
+    slack, known = _smallest_violation(V)
     weights = np.zeros(len(objective))
-    weights[usable] = _within(f, V, slack)
+    weights[usable] = _within(f, V, slack, known)
     return Weights(weights, slack)
 
 
@@ -103,12 +103,14 @@ def _without_values(objective: Array, violations: Array, kept: NDArray[np.bool_]
     """
     known = ~(np.isnan(objective) | np.isnan(violations).any(axis=0))
     part = kept & known if (kept & known).any() else known if known.any() else np.ones_like(known)
-    return Weights(part / part.sum(), _smallest_violation(violations[:, part]) if kept[part].all() else np.inf)
+    return Weights(part / part.sum(), _smallest_violation(violations[:, part])[0] if kept[part].all() else np.inf)
 
 
-def _smallest_violation(V: Array) -> float:
+def _smallest_violation(V: Array) -> tuple[float, Array]:
+    """The smallest violation of a mixture, and a mixture that has it."""
+    first = np.eye(1, V.shape[1], int(np.argmin(V.max(axis=0, initial=-np.inf))))[0]
     if not len(V) or (V.max(0) <= 0).any():
-        return 0.0
+        return 0.0, first
     others, n = -np.ones((len(V), 1)), V.shape[1]
     bounds, active = np.array([[0.0, np.inf]]), np.unique(np.argmin(V, axis=1))
     programme = Programme(V, others, np.zeros(len(V)), bounds, active, deferred=len(V))
@@ -117,13 +119,16 @@ def _smallest_violation(V: Array) -> float:
     if solved is None:
         raise RuntimeError("the smallest violation of a mixture was not found: the programme over columns failed")
     value = float((V @ solved.weights).max())
-    return value if value > FEASIBLE else 0.0
+    return (value if value > FEASIBLE else 0.0), solved.weights
 
 
-def _within(f: Array, V: Array, slack: float) -> Array:
-    """The best mixture with violations of at most ``slack``, plus a tolerance that grows until there is a solution."""
+def _within(f: Array, V: Array, slack: float, known: Array) -> Array:
+    """The best mixture with violations of at most ``slack``, plus a tolerance that grows until there is a solution.
+
+    Of a programme that fails nevertheless, ``known`` is the answer: a mixture that has the smallest violation.
+    """
     for room in (1e-12, 2 * FEASIBLE, 1e-7, 1e-6):  # rounding alone can violate a constraint by 1e-16
         solved = solve_over_simplex(f, V, np.full(len(V), slack + room))
         if solved is not None:
             return solved.weights
-    raise RuntimeError("the programme over columns failed although its smallest violation is known")
+    return known
