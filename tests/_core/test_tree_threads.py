@@ -1,5 +1,7 @@
 """Trees have one thread where rows are few, while they work and not afterwards; a number that is set is used."""
 
+import importlib
+import importlib.util
 import threading
 
 import numpy as np
@@ -14,6 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import equirate as eq
 from equirate._core import forking, threads, tree_threads
 from equirate._core.tree_threads import MIN_PARALLEL_ROWS, thread_count, threads_for
+from equirate.boosting.libraries import bins_of
 from equirate.models import Oracle, PlugIn
 
 rng = np.random.default_rng(0)
@@ -25,12 +28,8 @@ SEEN: list[tuple[str, int]] = []
 
 
 def openmp():
-    """Threads of the OpenMP of scikit-learn, in this thread."""
-    (number,) = {
-        each["num_threads"]
-        for each in threadpool_info()
-        if each["user_api"] == "openmp" and "scikit" in each["filepath"]
-    }
+    """Threads of OpenMP, in this thread; every library that brings its own has the same number."""
+    (number,) = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "openmp"}
     return number
 
 
@@ -51,6 +50,9 @@ class HistGradientBoostingClassifier(sklearn.ensemble.HistGradientBoostingClassi
 @pytest.fixture
 def two(monkeypatch):
     """Two threads of OpenMP, in a process that may use them."""
+    for library in ("lightgbm", "xgboost"):  # they may bring an OpenMP of their own
+        if importlib.util.find_spec(library):
+            importlib.import_module(library)
     monkeypatch.setattr(threads, "count", lambda: 2)
     monkeypatch.setattr(forking, "_user", None)
     SEEN.clear()
@@ -130,6 +132,24 @@ def test_lightgbm_has_one_job_meanwhile_unless_a_number_is_set(two, jobs):
     other = lightgbm.LGBMClassifier(num_threads=2)
     with threads_for(other, 300, training=True):
         assert other.n_jobs is None
+
+
+@pytest.mark.parametrize("asked", [{}, {"n_jobs": 2}])
+def test_all_of_xgboost_keeps_to_one_thread(two, monkeypatch, asked):
+    """Labels and weights are copied by as many threads as OpenMP has, whatever nthread is: for ever, after a fork."""
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    seen = set()
+
+    def set_weight(self, weight):
+        seen.add(openmp())
+        return real(self, weight)
+
+    real = xgboost.DMatrix.set_weight
+    monkeypatch.setattr(xgboost.DMatrix, "set_weight", set_weight)
+    bins = bins_of("xgboost", X, asked)
+    bins.fit(Y, None, 2, {**asked, "n_estimators": 2}, [bins])
+    bins.grower(asked, 0.1, None).grow(np.ones(300), np.ones(300))
+    assert seen == {asked.get("n_jobs", 1)}
 
 
 def test_threads_are_as_many_as_asked_for(monkeypatch):

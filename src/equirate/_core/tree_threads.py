@@ -54,9 +54,17 @@ def threads_for(estimator: Any, rows: int, training: bool = False) -> Iterator[N
                     number = thread_count(settings, MIN_PARALLEL_ROWS)
             use_openmp(name, number)
         if found and thread_count({}, rows) == 1:
-            packages = frozenset(type(trees).__module__.partition(".")[0] for trees, _ in found)
-            # OpenMP keeps this number for each thread: fits in other threads are not affected.
-            limits.enter_context(_openmp(packages).limit(limits=1, user_api="openmp"))
+            limits.enter_context(one_thread(*(type(trees).__module__.partition(".")[0] for trees, _ in found)))
+        yield
+
+
+@contextmanager
+def one_thread(*packages: str) -> Iterator[None]:
+    """Keep OpenMP to one thread meanwhile, in these packages and others that are loaded.
+
+    OpenMP has a limit for each thread that calls it, so that fits in other threads are not affected.
+    """
+    with _openmp(frozenset(packages)).limit(limits=1, user_api="openmp"):
         yield
 
 

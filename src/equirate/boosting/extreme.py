@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from .._core.errors import AlgorithmError
-from .._core.tree_threads import thread_count
+from .._core.tree_threads import one_thread, thread_count
 from ..models.contributions import node_means
 from ..models.forests import Forest
 from .libraries import Array, Bins, Grower, Index, Params, imported, rounds_and_params, with_trees
@@ -55,15 +56,16 @@ class ExtremeBins(Bins):
         own |= {"objective": "binary:logistic"} if classes == 2 else {"objective": "multi:softprob"}
         own |= {} if classes == 2 else {"num_class": classes}
         rounds, params = _params(settings, own, self.count)
-        self.matrix.set_label(np.asarray(target, dtype=np.float32))
-        self.matrix.set_weight(np.ones(self.count) if weights is None else weights)
-        booster = _call_library(lambda: imported("xgboost").Booster(params, [self.matrix]))
-        for t in range(rounds):
-            _call_library(lambda t=t: booster.update(self.matrix, t))
-        scores = [
-            np.asarray(booster.predict(test.matrix, output_margin=True), dtype=float).reshape(test.count, -1)
-            for test in tests
-        ]
+        with _limit(settings, self.count):
+            self.matrix.set_label(np.asarray(target, dtype=np.float32))
+            self.matrix.set_weight(np.ones(self.count) if weights is None else weights)
+            booster = _call_library(lambda: imported("xgboost").Booster(params, [self.matrix]))
+            for t in range(rounds):
+                _call_library(lambda t=t: booster.update(self.matrix, t))
+            scores = [
+                np.asarray(booster.predict(test.matrix, output_margin=True), dtype=float).reshape(test.count, -1)
+                for test in tests
+            ]
         return forest_of(booster, self.width), scores
 
     def grower(self, settings: Params, rate: float, begin: Array | None) -> Grower:
@@ -71,10 +73,12 @@ class ExtremeBins(Bins):
         own = {"base_score": 0.0, "objective": "reg:squarederror", "learning_rate": rate}
         params = _params(settings, own, self.count)[1]
         params.pop("eta", None)
-        self.matrix.set_label(np.zeros(self.count))
-        self.matrix.set_weight(np.ones(self.count))
-        self.matrix.set_base_margin(np.zeros(self.count) if begin is None else begin)
-        return ExtremeGrower(self, _call_library(lambda: imported("xgboost").Booster(params, [self.matrix])), begin)
+        with _limit(settings, self.count):
+            self.matrix.set_label(np.zeros(self.count))
+            self.matrix.set_weight(np.ones(self.count))
+            self.matrix.set_base_margin(np.zeros(self.count) if begin is None else begin)
+            booster = _call_library(lambda: imported("xgboost").Booster(params, [self.matrix]))
+        return ExtremeGrower(self, booster, begin, settings)
 
 
 class ExtremeGrower(Grower):
@@ -82,11 +86,16 @@ class ExtremeGrower(Grower):
 
     bins: ExtremeBins
 
+    def __init__(self, bins: ExtremeBins, booster: Any, begin: Array | None, settings: Params) -> None:
+        super().__init__(bins, booster, begin)
+        self.settings = settings
+
     def grow(self, slope: Array, curvature: Array) -> None:
         """Add one tree."""
-        _call_library(lambda: self.booster.boost(self.bins.matrix, self.trees, grad=slope, hess=curvature))
-        self.trees += 1
-        self.scores = np.asarray(self.booster.predict(self.bins.matrix, output_margin=True), dtype=np.float64)
+        with _limit(self.settings, self.bins.count):
+            _call_library(lambda: self.booster.boost(self.bins.matrix, self.trees, grad=slope, hess=curvature))
+            self.trees += 1
+            self.scores = np.asarray(self.booster.predict(self.bins.matrix, output_margin=True), dtype=np.float64)
 
     def forest(self) -> Forest:
         """All trees."""
@@ -99,7 +108,13 @@ def _matrix(X: Any, settings: Params, reference: Any) -> Any:
     options: dict[str, Any] = {"ref": reference, "nthread": thread_count(settings, X.shape[0])}
     options |= {"max_bin": settings["max_bin"]} if settings.get("max_bin") else {}
     options |= {} if types is None else {"feature_types": types, "enable_categorical": True}
-    return _call_library(lambda: xgboost.QuantileDMatrix(X, np.zeros(X.shape[0]), **options))
+    with _limit(settings, X.shape[0]):
+        return _call_library(lambda: xgboost.QuantileDMatrix(X, np.zeros(X.shape[0]), **options))
+
+
+def _limit(settings: Params, rows: int) -> AbstractContextManager[None]:
+    """Keep the library to one thread if that is the number: labels take all of OpenMP's, not nthread."""
+    return one_thread("xgboost") if thread_count(settings, rows) == 1 else nullcontext()
 
 
 def _types(settings: Params, width: int) -> list[str] | None:
