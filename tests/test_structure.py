@@ -301,7 +301,10 @@ def _is_named(node: ast.AST, name: str) -> bool:
     return name in (getattr(node, "id", None), getattr(node, "attr", None))
 
 
-PROGRAMMES = {"polish_weights", "shrink_weights", "best_index", "MixtureProgramme"}
+PROGRAMMES = {
+    *("polish_weights", "shrink_weights", "best_index", "MixtureProgramme"),
+    *("basic_shares", "solve_over_simplex", "Programme"),
+}
 """What `mixtures` composes into the best mixture, or the best single column."""
 
 

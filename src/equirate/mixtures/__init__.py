@@ -31,6 +31,8 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
     The master problem of column generation: the best mixture so far, with its prices.
 `polishing`
     Chooses among these methods for a problem.
+`bins`
+    Shares of members in bins of the rows, with the rates of a mixture.
 """
 
 from .best import best, best_by_ranks, best_by_violation, best_priced, best_with_margins, shrink, shrunk_cost

@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from .._core.errors import AlgorithmError
 from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..mixtures.linear import basic_shares
+from ..mixtures.bins import shares_by_bin
 from ..models.derandomised import Derandomised, disagree, scores_of_disputed
 from ..problem.table import Table
 
@@ -59,7 +58,7 @@ def derandomised(
     bins = np.searchsorted(edges, score, side="right")
     rates = _rates_of_bins(judge, decided, disputed, bins, len(edges) + 1)
     fixed = judge.rates(agreed_sums(judge.cells, decided))[:, 0]
-    shares = _basic_solution(rates, weights)
+    shares = shares_by_bin(rates, weights)
     choice = _rounded(rates, fixed, shares, cost)
     single = Derandomised(members, weights, edges, choice.astype(np.int64))
     return replace(mixture, members=single, weights=np.ones(1), origin="derandomised", chosen=(), notes={})
@@ -110,29 +109,6 @@ def _rates_of_bins(
     counted = sums.reshape(count, size, -1)[:, len(cells) :]  # the answers 1, 2 ...: those of the answer 0 follow
     by_count = cells.shared.total(np.ascontiguousarray(counted)).transpose(1, 0, 2)
     return judge.moved_rates(by_count.reshape(cells.n_counts, -1)).reshape(len(judge.rate_offset), count, -1)
-
-
-def _basic_solution(rates: Array, weights: Array) -> Array:
-    """Shares of the members in the bins (bins, members) with the mixture's rates; few bins are shared."""
-    n_rates, bins, members = rates.shape
-    if not bins:
-        return np.zeros((0, members))
-    flat = rates.reshape(n_rates, -1)
-    flat = flat / np.maximum(np.abs(flat).max(axis=1, keepdims=True), 1e-12)
-    flat = flat[_independent(flat)]
-    shares = np.tile(weights, (bins, 1))
-    # Any objective gives a corner. Random costs spread the members over the whole score, as a draw would, so that the
-    # rates hold beyond these rows; an ordered objective would overfit to the bins.
-    favour = np.random.default_rng(0).exponential(1 / np.maximum(shares, 1e-6))
-    solved = basic_shares(favour, flat.reshape(-1, bins, members), flat @ shares.ravel())
-    return shares if solved is None else solved
-
-
-def _independent(rows: Array) -> NDArray[np.intp]:
-    """Linearly independent rows: a group's rate, for instance, follows from those of everybody and of the rest."""
-    triangle, order = qr(rows.T, mode="r", pivoting=True)
-    sizes = np.abs(np.diag(triangle))
-    return np.sort(order[: np.count_nonzero(sizes > 1e-9 * sizes.max(initial=0.0))])
 
 
 def _rounded(rates: Array, fixed: Array, shares: Array, cost: Callable[[Array], Array]) -> NDArray[np.intp]:
