@@ -180,6 +180,27 @@ def test_an_interrupt_while_directions_are_refined_is_not_lost(after: int, monke
     assert np.mean(clf.resume_.predict(X) == Y) > 0.7
 
 
+@pytest.mark.parametrize(("step", "call"), [("begin", 2), ("columns", 1)])
+def test_an_interrupt_around_the_passes_over_all_rows_is_not_lost(
+    step: str, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They begin after the held-out rows were asked, and end with columns that are counted again."""
+    real, calls = getattr(linear_engine.LinearEngine, step), []
+
+    def interrupted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(linear_engine.LinearEngine, step, interrupted)
+    clf = classifier()
+    with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y, sensitive_features=PEOPLE)
+    assert clf.resume_.status_.interrupted
+    assert np.mean(clf.resume_.predict(X) == Y) > 0.7
+
+
 # -- kept -----------------------------------------------------------------------------------------
 
 

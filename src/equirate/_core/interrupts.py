@@ -7,12 +7,14 @@ after a ``KeyboardInterrupt`` calls `may_end_early` first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 from .peers import peers
 
+T = TypeVar("T")
 _complete: ContextVar[bool] = ContextVar("complete", default=False)
 
 
@@ -24,6 +26,19 @@ def complete() -> Iterator[None]:
         yield
     finally:
         _complete.reset(before)
+
+
+def finished(step: Callable[[], T]) -> tuple[T, bool]:
+    """The result of a last step, without which all before it is lost, and whether it was interrupted.
+
+    It is taken again after an interruption; a second one is raised.
+    """
+    try:
+        return step(), False
+    except KeyboardInterrupt:
+        if not may_end_early():
+            raise
+    return step(), True
 
 
 def may_end_early() -> bool:

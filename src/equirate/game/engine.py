@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
+from .._core.interrupts import finished
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
@@ -100,10 +101,11 @@ def _regressed(
     passes, watch, width = options.passes(), _watch(options.progress), sample.X.shape[1]
     start = None if options.start is None else engine.rows.standard(_weights(options.start, width))
     generation, view = engine.fit(tables[0], mix_on_held_out=mix_on_held_out, passes=passes, watch=watch, start=start)
-    course, learner = generation.course(engine.rounds), FittedLinear(sample.names)
     if len(tables) == 1 and _is_met(generation, options):
         engine.release()
-    columns, W = engine.columns(generation, sample, judge)
+    (columns, W), interrupted = finished(lambda: engine.columns(generation, sample, judge))
+    generation.interrupted |= interrupted
+    course, learner = generation.course(engine.rounds), FittedLinear(sample.names)
 
     def add(table: Table) -> None:
         nonlocal generation, columns, W

@@ -242,15 +242,16 @@ class LinearEngine:
         first = sampled.begin(trained, table, start)
         sampled.run([(first, trained)], passes, watch)
         self.rounds, larger = sampled.rounds, False
-        if self.setting.intercept and not first.interrupted:
+        if not first.interrupted:
             with keeping_columns([first]), complete():
-                larger = sampled.larger_set_is_better(first, trained, passes)
+                larger = self.setting.intercept and sampled.larger_set_is_better(first, trained, passes)
+                view = self.view(everything, thresholds=larger)
+                generation = self.begin(view, table, start)
         if first.interrupted:
             view = self.view(everything, thresholds=False)
             return self._interrupted(sampled, first, trained, view), view
         del sampled, first, trained  # before the passes over all rows
-        view = self.view(everything, thresholds=larger)
-        generation = self.run_until_met(self.begin(view, table, start), view, passes, watch)
+        generation = self.run_until_met(generation, view, passes, watch)
         if larger and not generation.interrupted:
             with keeping_columns([generation]):
                 refine(generation, view)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.interrupts import may_end_early
+from .._core.interrupts import finished
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution, Status
@@ -60,12 +60,9 @@ def choose(training: Training, solution: Solution) -> Outcome:
 
     A second interruption is raised.
     """
-    try:
-        return outcome_of(training, solution, solution.polish())
-    except KeyboardInterrupt:
-        if not may_end_early():
-            raise
-    outcome = outcome_of(training, solution, solution.polish())
+    outcome, interrupted = finished(lambda: outcome_of(training, solution, solution.polish()))
+    if not interrupted:
+        return outcome
     return replace(outcome, statuses={name: replace(one, interrupted=True) for name, one in outcome.statuses.items()})
 
 
