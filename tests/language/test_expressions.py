@@ -185,6 +185,11 @@ def test_a_product_of_constants_in_a_sum_has_its_own_range() -> None:
     assert str((eq.tpr() + share * (-2 * share)).interval) == "[-2, 1]"
 
 
+def test_infinities_of_both_signs_may_add_to_anything() -> None:
+    nowhere = eq.log(-2 * eq.fpr())  # defined at 0 alone, where it is -inf
+    assert str((eq.log(eq.tpr()) - nowhere).interval) == "[-inf, inf]"
+
+
 @given(expressions(), st.integers(0, 2**32 - 1))
 @settings(max_examples=200)
 def test_claims_of_compositions_hold(expr: Expression, seed: int) -> None:

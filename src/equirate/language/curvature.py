@@ -125,8 +125,9 @@ class Interval:
     hi: float
 
     def __add__(self, other: Interval) -> Interval:
-        """Range of a sum of two quantities that may vary independently."""
-        return Interval(self.lo + other.lo, self.hi + other.hi)
+        """Range of a sum of two independent quantities; infinities of both signs may add to anything."""
+        lo, hi = self.lo + other.lo, self.hi + other.hi
+        return Interval(-math.inf if math.isnan(lo) else lo, math.inf if math.isnan(hi) else hi)
 
     def __neg__(self) -> Interval:
         """Range of the negative."""
