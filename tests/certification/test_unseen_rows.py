@@ -151,3 +151,13 @@ def test_copies_of_rows_are_noticed() -> None:
         False,
         False,
     ]
+
+
+def test_without_constraints_no_rows_are_kept_for_a_test() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    asked = {"confidence": 0.95, "confidence_method": "holdout"}
+    kept, plain = (eq.RateClassifier(eq.maximize(eq.accuracy()), random_state=0, **more) for more in (asked, {}))
+    assert (kept.fit(X, y).predict(X) == plain.fit(X, y).predict(X)).all()
+    assert sum(part.slices[0].examples for part in kept.parts_.values()) == 400
