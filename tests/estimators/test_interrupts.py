@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import equirate as eq
 from equirate.certification import folds, holdout, outcome
-from equirate.game import linear_engine
+from equirate.game import infeasible, linear_engine
 from equirate.game.column_generation import Generation
 from equirate.game.progress import ProgressLine
 from equirate.selection import choice
@@ -199,6 +199,33 @@ def test_an_interrupt_around_the_passes_over_all_rows_is_not_lost(
         clf.fit(X, Y, sensitive_features=PEOPLE)
     assert clf.resume_.status_.interrupted
     assert np.mean(clf.resume_.predict(X) == Y) > 0.7
+
+
+@pytest.mark.parametrize("model", ["linear", "plug-in"])
+@pytest.mark.parametrize("inside", [True, False], ids=["between two passes", "outside of passes"])
+def test_an_interrupt_while_reasons_are_searched_is_not_lost(
+    model: str, inside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where constraints cannot be met, columns are generated for other problems after those of the problem itself."""
+    real, searching = infeasible.violation_table, []
+    ask = Generation.ask
+
+    def violation_table(*arguments: Any) -> Any:
+        searching.append(arguments)
+        return real(*arguments) if inside else interrupt()
+
+    def interrupted(generation: Generation) -> Any:
+        return interrupt() if searching else ask(generation)
+
+    monkeypatch.setattr(infeasible, "violation_table", violation_table)
+    monkeypatch.setattr(Generation, "ask", interrupted)
+    chosen = eq.models.PlugIn(LogisticRegression()) if model == "plug-in" else model
+    impossible = [eq.precision() >= 0.98, eq.recall() >= 0.98]
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), impossible, model=chosen, random_state=0)
+    with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y)
+    assert searching
+    assert clf.resume_.status_.interrupted
 
 
 # -- kept -----------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def complete() -> Iterator[None]:
         _complete.reset(before)
 
 
-def finished(step: Callable[[], T]) -> tuple[T, bool]:
+def retry_after_interrupt(step: Callable[[], T]) -> tuple[T, bool]:
     """The result of a last step, without which all before it is lost, and whether it was interrupted.
 
     It is taken again after an interruption; a second one is raised.

@@ -46,9 +46,9 @@ def fit_outputs(
     training), and ``serve`` makes classifiers for the features of those that decide in the training.
     """
     began = time.monotonic()
-    played = merged(training)
-    solution, judged_solution = played.solve_on_training(start=start)
-    outcome = outcome_of_fit(played, judged_solution, time.monotonic() - began)
+    merged_training = merged(training)
+    solution, judged_solution = merged_training.solve_on_training(start=start)
+    outcome = outcome_of_fit(merged_training, judged_solution, time.monotonic() - began)
     uncovered = left_out(original, training.sample.examples)
     outcome = with_notes(outcome, uncovered, (*costly(original, judged_solution), *_assumed(training)))
     estimator.uncovered_ = uncovered

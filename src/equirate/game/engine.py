@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
-from .._core.interrupts import finished
+from .._core.interrupts import retry_after_interrupt
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
@@ -31,7 +31,7 @@ from ..problem.canonical import Program, canonicalize
 from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import column_generation
-from .column_generation import SPREADS, Course, Generation, generate
+from .column_generation import SPREADS, Generation, generate, keeping_columns
 from .infeasible import add_for_infeasible, loosened
 from .linear_engine import LinearEngine
 from .options import Options
@@ -103,9 +103,9 @@ def _regressed(
     generation, view = engine.fit(tables[0], mix_on_held_out=mix_on_held_out, passes=passes, watch=watch, start=start)
     if len(tables) == 1 and _is_met(generation, options):
         engine.release()
-    (columns, W), interrupted = finished(lambda: engine.columns(generation, sample, judge))
+    (columns, W), interrupted = retry_after_interrupt(lambda: engine.columns(generation, sample, judge))
     generation.interrupted |= interrupted
-    course, learner = generation.course(engine.rounds), FittedLinear(sample.names)
+    first, course = generation, generation.course(engine.rounds)
 
     def add(table: Table) -> None:
         nonlocal generation, columns, W
@@ -116,13 +116,22 @@ def _regressed(
         columns, W = columns.join(more, (0, W.shape[1])), np.concatenate([W, other], axis=1)
 
     def solution() -> Solution:
-        settings = column_generation, judge, columns, learner, (W,), options.tolerance
-        return Solution(judge.program.problem, *settings, course=course)
+        return Solution(
+            judge.program.problem,
+            column_generation,
+            judge,
+            columns,
+            FittedLinear(sample.names),
+            (W,),
+            options.tolerance,
+            course=replace(course, interrupted=first.interrupted or generation.interrupted),
+        )
 
     for table in tables[1:]:
         add(table)
-    if len(tables) == 1 and not _is_met(generation, options):
-        add_for_infeasible(solution, add)
+    if len(tables) == 1 and not _is_met(first, options):
+        with keeping_columns([first]):
+            add_for_infeasible(solution, add)
     return solution()
 
 
@@ -136,36 +145,43 @@ def _answered(
 ) -> Solution:
     """The columns of a model that answers through its learner."""
     labels, watch = judge.cells.label_costs(), _watch(options.progress)
-    families, passes = learner.families(), 0
+    families, passes = learner.families(), []
     answered = [] if families else learner.respond(np.repeat(labels[:, None], 1 + SPREADS, axis=1))
     families = [*families, *answered]
     generations: list[Generation] = []
-    courses: list[Course] = []
 
     def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
         return [(learner.respond(costs), True) for _, costs in asked]
 
     def add(table: Table) -> None:
-        nonlocal families, passes
+        nonlocal families
         prices = training if training is None else make_table(table.program, training.examples, training.cells)
         generation = Generation(table, np.ones(table.cells.n_counts), prices, exact)
         generation.begin(families, labels)
-        passes += generate([generation], answer, options.passes(), watch)
+        passes.append(generate([generation], answer, options.passes(), watch))
         families = generation.families
         generations.append(generation)
-        courses.append(generation.course(passes))
 
     def solution() -> Solution:
-        columns = reduce(
-            Columns.join, (one.columns().measured(judge.rates(one.gathered(_sums(one)))) for one in generations)
+        columns = [one.columns().measured(judge.rates(one.gathered(_sums(one)))) for one in generations]
+        course = generations[0].course(passes[0])
+        return Solution(
+            judge.program.problem,
+            column_generation,
+            judge,
+            reduce(Columns.join, columns),
+            learner,
+            tuple(family.snapshot for family in families),
+            options.tolerance,
+            exact,
+            course=replace(course, interrupted=any(one.interrupted for one in generations)),
         )
-        settings = column_generation, judge, columns, learner, tuple(family.snapshot for family in families)
-        return Solution(judge.program.problem, *settings, options.tolerance, exact, course=courses[0])
 
     for table in tables:
         add(table)
     if len(tables) == 1 and not _is_met(generations[0], options):
-        add_for_infeasible(solution, add)
+        with keeping_columns(generations[:1]):
+            add_for_infeasible(solution, add)
     return solution()
 
 

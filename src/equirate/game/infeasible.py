@@ -311,6 +311,8 @@ def add_for_infeasible(solved: Callable[[], Solution], add: Callable[[Table], No
         table = violation_table(solution.judge, _loosened([constraint], solution.tolerance))
         if table is not None and columns.impossible([constraint]):
             add(table)
+            if solved().interrupted:
+                return
 
 
 def loosened(problem: Problem, by: float | Array) -> Problem:

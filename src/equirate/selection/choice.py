@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.interrupts import finished
+from .._core.interrupts import retry_after_interrupt
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution, Status
@@ -60,7 +60,7 @@ def choose(training: Training, solution: Solution) -> Outcome:
 
     A second interruption is raised.
     """
-    outcome, interrupted = finished(lambda: outcome_of(training, solution, solution.polish()))
+    outcome, interrupted = retry_after_interrupt(lambda: outcome_of(training, solution, solution.polish()))
     if not interrupted:
         return outcome
     return replace(outcome, statuses={name: replace(one, interrupted=True) for name, one in outcome.statuses.items()})
