@@ -28,8 +28,8 @@ UNNAMED = "group"
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
 
-def called(right: str, wrong: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function that names its argument for attributes where it is called by the name that others have for it."""
+def suggest_argument(right: str, wrong: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Refuse an argument by the name that other functions have for it, and say the right one."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)

@@ -74,7 +74,8 @@ def codes_of_predictions(column: NDArray[Any], classes: Classes, name: str) -> N
         return np.array([texts[text] for text in written.tolist()])
     if len(classes) == 2 and classes[0] == 1:
         raise DataError(
-            f"{name} must hold the labels {list(classes)!r}: it does not, and as numbers 1 is not the positive one here"
+            f"{name} must hold the labels {list(classes)!r}: other values would mean 0 and 1, and 1 is the negative "
+            "label here"
         )
     return None
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
 from ..data.arrays import one_dimensional, refuse_missing, to_numpy
-from ..data.attributes import called
+from ..data.attributes import suggest_argument
 from ..data.examples import Examples
 from ..data.labels import codes_of, positive_label
 from ..judge.evaluation import Evaluation
@@ -31,7 +31,7 @@ from .predictions import decided, served, unwrapped
 Array = NDArray[np.float64]
 
 
-@called("sensitive_features", "attributes")
+@suggest_argument("sensitive_features", "attributes")
 def report(
     estimator: Any,
     X: Any,

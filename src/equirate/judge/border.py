@@ -16,7 +16,7 @@ from .._core.choices import CertificateMethod, Correction
 from .._core.errors import DataError, EquirateError
 from ..data.alignment import check_indexes
 from ..data.arrays import same_length
-from ..data.attributes import called
+from ..data.attributes import suggest_argument
 from ..data.examples import Examples
 from ..data.labels import binary, coded, label_classes, listed_values, many_classes
 from ..data.predictions import by_label, examples_and_predictions
@@ -100,7 +100,7 @@ def certify(
     )
 
 
-@called("attributes", "sensitive_features")
+@suggest_argument("attributes", "sensitive_features")
 def audit(
     y_true: ArrayLike,
     y_pred: ArrayLike,
